@@ -18,7 +18,7 @@ from mdhnp.mdh import MdHom, canonical, cc, pw, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.measure.bench import Bench, TuningTask
 from mdhnp.tuning.search.search import Search
 
 __all__ = ["CASES", "mdhom", "read", "record"]
@@ -121,7 +121,7 @@ def record(case: str, device: Device) -> list[tuple[Schedule, float]]:
     """Return schedules that a search proposes for a case on a device, the default first, and their seconds."""
     h = mdhom(case)
     start = default(h, device.caps)
-    bench, search, found = Bench(Task(h, device.identity, start)), Search(h, device.caps, start), list[Schedule]()
+    bench, search, found = Bench(TuningTask(h, device.identity, start)), Search(h, device.caps, start), list[Schedule]()
     while len(found) < _EVALUATIONS and (schedule := search.ask()) is not None:
         measured = bench.measure(schedule, None)
         search.tell(schedule, measured.seconds)

@@ -25,7 +25,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import TuningCache, tuning_cache
 from mdhnp.tuning.cache.records import Key, Measurement
-from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Worker
 from mdhnp.tuning.search.session import tune_stage
 
@@ -138,7 +138,7 @@ def empty_cache() -> Iterator[None]:
 def _by_turns(h: MdHom, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
     """Seconds of each schedule, one a round."""
     times: dict[Schedule, list[float]] = {s: [] for s in schedules}
-    with closing(Worker(Task(h, device.identity, default(h, device.caps)))) as worker:
+    with closing(Worker(TuningTask(h, device.identity, default(h, device.caps)))) as worker:
         for n in range(ROUNDS + 1):
             for s, found in times.items():
                 measured = worker.measure(s, None).seconds

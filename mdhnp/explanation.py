@@ -17,7 +17,7 @@ from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused
 from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
 from mdhnp.runtime.devices import NoDeviceError
-from mdhnp.runtime.transfers import Copy, watched
+from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
 __all__ = ["Explanation", "explain"]
@@ -48,7 +48,7 @@ class Explanation:
     launches: tuple[Leaf, ...]
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
-    copies: tuple[Copy, ...]
+    copies: tuple[Transfer, ...]
     exchanges: tuple[exchange.Exchange, ...] = ()
     rewriting: Rewriting | None = None
 
@@ -152,7 +152,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting)
 
 
-def _copied(copies: Sequence[Copy]) -> Iterator[str]:
+def _copied(copies: Sequence[Transfer]) -> Iterator[str]:
     """Say what was copied each way, how many bytes, and how long the caller waited for it."""
     for way, to_device in (("to", True), ("from", False)):
         made = [copy for copy in copies if copy.to_device is to_device]

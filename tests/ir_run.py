@@ -198,7 +198,7 @@ class _Item(Evaluator):
         """Do what stands in a body, up to statements that need others, too."""
         for s in body:
             match s:
-                case st.Block():
+                case st.Scope():
                     yield from self.run(s.body)
                 case st.For():
                     if s.begin is not None:

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.index import IndexFunction, IndexChoice, Compare, Index, Var
 from mdhnp.codegen.ir.passes import has_barrier
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
-    Block,
+    Scope,
     CallInto,
     Clear,
     Copy,
@@ -77,7 +77,7 @@ class _Scope:
 
     def _one(self, s: Stmt) -> None:
         match s:
-            case Block():
+            case Scope():
                 self._inner(s.body)
             case For():
                 self._loop(s)
@@ -154,7 +154,7 @@ class _Scope:
             case Index():
                 for product, _ in node.terms:
                     self._uses(product)
-            case Call() | Choice() | Compare() | tuple():
+            case IndexFunction() | IndexChoice() | Compare() | tuple():
                 for part in node:
                     self._uses(part)
             case Load() | LoadRow() | Address():

@@ -11,12 +11,12 @@ import numpy as np
 from ir_verify import verify
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Limit, Var
+from mdhnp.codegen.ir.index import Atom, IndexFunction, IndexChoice, Compare, Index, Limit, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
     Barrier,
-    Block,
+    Scope,
     Clear,
     Commit,
     Copy,
@@ -78,11 +78,11 @@ class Evaluator:
     def _atom(self, atom: Atom) -> int:
         if isinstance(atom, Var):
             return self._env[atom] if atom in self._env else self._sizes[atom.stem]
-        if isinstance(atom, Choice):
+        if isinstance(atom, IndexChoice):
             return self.index(atom.inside if self.hold(atom.tests) else atom.elsewhere)
         return self._ids[atom.function] if atom.function in self._ids else self._call(atom)
 
-    def _call(self, call: Call) -> int:
+    def _call(self, call: IndexFunction) -> int:
         values = [self.index(a) for a in call.arguments]
         match call.function:
             case "min":
@@ -152,7 +152,7 @@ class Walk(Evaluator):
 
     def _one(self, s: Stmt) -> None:
         match s:
-            case Block():
+            case Scope():
                 self._all(s.body)
             case Barrier():
                 self._phase += 1

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import mdhnp
 import mdhnp.dask
-from mdhnp.dask.task import Work, use_device
+from mdhnp.dask.task import PartComputation, use_device
 from mdhnp.mdh import interpret
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ MODES = ("valid", "constant", "nearest", "reflect", "mirror", "wrap")
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are evaluated by definition, where it is graphs that are tested: there are too many kernels."""
 
-    def compute(self: Work, arrays: list[Array]) -> Any:
+    def compute(self: PartComputation, arrays: list[Array]) -> Any:
         for v, a in zip(self.mdhom.inputs, arrays, strict=True):
             assert (v.shape, v.dtype) == (a.shape, a.dtype)
         return interpret(self.mdhom, *arrays)
 
-    monkeypatch.setattr(Work, "compute", compute)
+    monkeypatch.setattr(PartComputation, "compute", compute)
 
 
 # ------------------------------------------------------------------------------------------------------ random chunks

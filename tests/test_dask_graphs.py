@@ -26,7 +26,7 @@ from mdhnp.dask import task
 from mdhnp.dask.layer import Layer
 from mdhnp.dask.plugin import release
 from mdhnp.dask.sizes import chosen
-from mdhnp.dask.task import Call
+from mdhnp.dask.task import BlockTask
 from mdhnp.runtime.results import free
 from mdhnp.tuning.cache import cache
 
@@ -57,7 +57,7 @@ def test_graphs_of_ten_thousand_chunks_are_made_in_linear_time(name: str, monkey
 
     def count(n: int) -> tuple[int, int, int]:
         made.clear()
-        tasks = [t for t in tasks_of(LARGE[name](n)) if isinstance(t.func, Call)]
+        tasks = [t for t in tasks_of(LARGE[name](n)) if isinstance(t.func, BlockTask)]
         return len(tasks), sum([layer.cuts for layer in made]), len({t.func.work for t in tasks})
 
     (tasks, cuts, works), (more, more_cuts, more_works) = count(20), count(100)
@@ -101,19 +101,19 @@ def test_small_partial_results_are_combined_by_few_tasks(subscripts: str, chunks
     a, b = numbers((40, 40)), numbers((40, 40), seed=1)
     x, y = da.from_array(a, chunks=chunks), da.from_array(b, chunks=chunks if "k" not in subscripts else chunks[::-1])
     found = mdhnp.dask.einsum(subscripts, x, y)
-    assert len([t for t in tasks_of(found) if isinstance(t.func, Call)]) == parts + others
+    assert len([t for t in tasks_of(found) if isinstance(t.func, BlockTask)]) == parts + others
     np.testing.assert_array_equal(found.compute(), np.einsum(subscripts, a, b))
 
 
 def test_large_partial_results_are_combined_four_at_a_time() -> None:
     x = da.ones((1024, 16), chunks=(1024, 1))
     found = mdhnp.dask.matmul(x, x.T)  # 16 of 8 MB
-    assert len([t for t in tasks_of(found) if isinstance(t.func, Call)]) == 16 + 4 + 1
+    assert len([t for t in tasks_of(found) if isinstance(t.func, BlockTask)]) == 16 + 4 + 1
 
 
 def test_tasks_are_small() -> None:
     found = mdhnp.dask.stencil(da.ones((5000, 5000), chunks=500), WEIGHTS, "nearest")
-    calls = [t.func for t in tasks_of(found) if isinstance(t.func, Call)]
+    calls = [t.func for t in tasks_of(found) if isinstance(t.func, BlockTask)]
     assert len(calls) == 100
     assert max([len(pickle.dumps(c)) for c in calls]) < 2048
     assert len(pickle.dumps(calls)) < 100 * 256  # equal ones are told once
@@ -163,7 +163,7 @@ def test_rows_stay_in_one_task(rows: Any) -> None:
     a = np.random.default_rng(0).standard_normal((3000, 80), np.float32)
     found = mdhnp.dask.apply(softmax, da.from_array(a, chunks=(rows, 80)))
     np.testing.assert_allclose(found.compute(), softmax(a), rtol=1e-5)
-    calls = [t for t in tasks_of(found) if isinstance(t.func, Call)]
+    calls = [t for t in tasks_of(found) if isinstance(t.func, BlockTask)]
     assert len(calls) == found.npartitions or 1 in found.chunks[0]  # one row is no rows
 
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from several import KINDS, A, B, groups, same
 
 import mdhnp
-from mdhnp.arrays.distribution import Block
+from mdhnp.arrays.distribution import BlockDistribution
 from mdhnp.distributed import exchange, kernel, threads
-from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_target
 from mdhnp.runtime.groups import Group
@@ -39,7 +39,7 @@ def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
     rank = data.draw(st.integers(0, 3))
     shape = tuple(data.draw(st.integers(1, 4)) for _ in range(rank))
     strides = tuple(2 * data.draw(st.sampled_from((-7, -4, -2, -1, 0, 1, 2, 3, 5, 12))) for _ in range(rank))
-    box = Box(data.draw(st.integers(-5, 5)) * 2, shape, strides, 2)
+    box = StridedBox(data.draw(st.integers(-5, 5)) * 2, shape, strides, 2)
     low = data.draw(st.integers(-20, 20)) * 2
     high = low + data.draw(st.integers(0, 25)) * 2
     places = np.full(shape, box.start) + sum(
@@ -143,7 +143,7 @@ def test_copies_changed_apart_are_combined(several: Group, kind: str) -> None:
 def test_what_some_devices_have_nothing_of_is_distributed_anew(several: Group, cut_always: None, kind: str) -> None:
     x = np.arange(10).reshape(2, 5)
     a = mdhnp.distribute(x) + 0  # on two devices
-    assert isinstance(a.distribution, Block)
+    assert isinstance(a.distribution, BlockDistribution)
     assert sorted(a.distribution.sizes) == [0, 1, 1][-len(several.members) :]
     for axis in (0, 1):
         np.testing.assert_array_equal(mdhnp.distribute(a, kind, axis).numpy(), x)
@@ -261,14 +261,14 @@ def test_specs_name_several_devices() -> None:
 
 def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
     """Kernels fail on a device."""
-    compute = kernel.Kernel.__call__
+    compute = kernel.DeviceCall.__call__
 
-    def call(self: kernel.Kernel, where: Device, *given: Any) -> Any:
+    def call(self: kernel.DeviceCall, where: Device, *given: Any) -> Any:
         if where is device:
             fail()
         return compute(self, where, *given)
 
-    monkeypatch.setattr(kernel.Kernel, "__call__", call)
+    monkeypatch.setattr(kernel.DeviceCall, "__call__", call)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -115,7 +115,7 @@ def test_a_kernel_that_computes_at_the_end_only_is_searched(
     h = md_hom(lambda v: v, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]", finish=finish).bind(x)
     a, b = (mdhnp.asarray(each, device=device) for each in (x, np.zeros_like(x)))
     with mdhnp.config(tuning="background", host="never"):
-        kernel.Kernel(h, "test")(device, [a._view], b._view)
+        kernel.DeviceCall(h, "test")(device, [a._view], b._view)
     np.testing.assert_array_equal(b.numpy(), x if finish is None else 3 * x)
     assert len(searched) == (finish is not None)
 
@@ -126,7 +126,7 @@ def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:
     device = next(d for d in devices() if not d.own_memory)
     found = np.zeros((9, 5), a.dtype)
     with mdhnp.config(host="auto"):  # with which NumPy computes what is so small
-        kernel.Kernel(product, "test")(device, [a, b], found[2:7])
+        kernel.DeviceCall(product, "test")(device, [a, b], found[2:7])
     np.testing.assert_array_equal(found, np.pad(a @ b.T, ((2, 2), (0, 0))))
 
 
@@ -142,7 +142,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
     a, device = mdhnp.distribute(x, devices=apart, weights=(1, 1)), apart.members[number]
     for _ in range(2):
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-    owner, name = (kernel.Kernel, "__call__") if where == "kernel" else (resident, "download")
+    owner, name = (kernel.DeviceCall, "__call__") if where == "kernel" else (resident, "download")
 
     do = getattr(owner, name)
 

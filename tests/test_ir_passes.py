@@ -23,7 +23,7 @@ from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
     Barrier,
-    Block,
+    Scope,
     Copy,
     Declare,
     For,
@@ -145,8 +145,8 @@ def test_loops_begin_with_a_barrier_where_compilers_need_it() -> None:
 
 
 def test_a_barrier_stands_between_statements_of_a_block() -> None:
-    body = (Block((copy(TILE),)), Block((Declare(X, Const("0", F4)), get(TILE, k))))
-    expected = (Block((copy(TILE),)), T, Block((Declare(X, Const("0", F4)), get(TILE, k))))
+    body = (Scope((copy(TILE),)), Scope((Declare(X, Const("0", F4)), get(TILE, k))))
+    expected = (Scope((copy(TILE),)), T, Scope((Declare(X, Const("0", F4)), get(TILE, k))))
     assert place_barriers(body, first=False) == expected
 
 

@@ -24,7 +24,7 @@ from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.results import LARGE, Blocks, maker
+from mdhnp.runtime.results import LARGE, FreeBlocks, maker
 
 N = LARGE // 4 + 1000
 F32 = np.dtype(np.float32)
@@ -34,9 +34,9 @@ pytestmark = pytest.mark.skipif(not results._OFFERED, reason="the system cannot 
 
 
 @pytest.fixture(autouse=True)
-def blocks(monkeypatch: pytest.MonkeyPatch) -> Blocks:
+def blocks(monkeypatch: pytest.MonkeyPatch) -> FreeBlocks:
     """Give each test free blocks of its own."""
-    own = Blocks(results._blocks._most)
+    own = FreeBlocks(results._blocks._most)
     monkeypatch.setattr(results, "_blocks", own)
     return own
 
@@ -49,7 +49,7 @@ def address(a: Any) -> int:
     return int(a.__array_interface__["data"][0])
 
 
-def test_a_dead_results_memory_is_used_again(blocks: Blocks) -> None:
+def test_a_dead_results_memory_is_used_again(blocks: FreeBlocks) -> None:
     a = empty((N,), F32)
     before = address(a)
     assert not blocks.free
@@ -86,7 +86,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_whatever_reaches_the_memory_keeps_it(blocks: Blocks, hold: Callable[[Any], Any]) -> None:
+def test_whatever_reaches_the_memory_keeps_it(blocks: FreeBlocks, hold: Callable[[Any], Any]) -> None:
     a = empty((N,), F32)
     holder = hold(a)
     del a
@@ -96,7 +96,7 @@ def test_whatever_reaches_the_memory_keeps_it(blocks: Blocks, hold: Callable[[An
     assert len(blocks.free) == 1
 
 
-def test_results_are_like_numpys(blocks: Blocks) -> None:
+def test_results_are_like_numpys(blocks: FreeBlocks) -> None:
     for _ in range(2):
         a = empty((3, N), np.dtype(np.float64))
         assert (a.shape, a.dtype, type(a)) == ((3, N), np.float64, np.ndarray)
@@ -114,7 +114,7 @@ def test_results_are_like_numpys(blocks: Blocks) -> None:
     assert small.flags.owndata
 
 
-def test_a_block_serves_sizes_near_its_own_only(blocks: Blocks) -> None:
+def test_a_block_serves_sizes_near_its_own_only(blocks: FreeBlocks) -> None:
     sizes = [10 * PAGE, 20 * PAGE]
     kept = [empty((n,), np.dtype(np.uint8)) for n in sizes]
     del kept[:]
@@ -130,11 +130,11 @@ def test_a_block_serves_sizes_near_its_own_only(blocks: Blocks) -> None:
 
 
 def test_free_memory_is_bounded_and_ages(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = Blocks(3 * PAGE)
+    few = FreeBlocks(3 * PAGE)
     for block in [few.take(PAGE) for _ in range(5)]:
         few.append(block)
     assert len(few.free) == 3
-    many = Blocks(100 * PAGE)
+    many = FreeBlocks(100 * PAGE)
     many.append(many.take(20 * PAGE))
     for _ in range(results._AGE + 1):
         assert any(len(b) == 20 * PAGE for _, b in many.free)
@@ -146,7 +146,7 @@ def test_the_system_may_take_all_but_what_was_freed_last(monkeypatch: pytest.Mon
     advised = []
     monkeypatch.setattr(results, "_advise", lambda block, advice: advised.append((block, advice)))
     monkeypatch.setattr(results, "_FRESH", 10 * PAGE)
-    own = Blocks(40 * PAGE)
+    own = FreeBlocks(40 * PAGE)
     first, second, third = taken = [own.take(4 * PAGE) for _ in range(3)]
     del advised[:]
     for block in taken:
@@ -165,7 +165,7 @@ def test_the_system_may_take_all_but_what_was_freed_last(monkeypatch: pytest.Mon
     assert [block for block, _ in advised] == [second, third, large]
 
 
-def test_who_finds_the_lock_taken_does_not_wait(blocks: Blocks) -> None:
+def test_who_finds_the_lock_taken_does_not_wait(blocks: FreeBlocks) -> None:
     a, b = empty((N,), F32), empty((N,), F32)
     del a
     with blocks._lock:  # as in a finalizer that runs amid `take`
@@ -180,7 +180,7 @@ def test_no_memory_is_a_memory_error() -> None:
         empty((2**60,), F32)
 
 
-def test_threads_never_share_memory(blocks: Blocks) -> None:
+def test_threads_never_share_memory(blocks: FreeBlocks) -> None:
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         held: list[Any] = []
@@ -201,7 +201,7 @@ def test_threads_never_share_memory(blocks: Blocks) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_has_memory_of_its_own(blocks: Blocks) -> None:
+def test_a_forked_child_has_memory_of_its_own(blocks: FreeBlocks) -> None:
     free, held = empty((N,), F32), empty((N,), F32)
     free[:], held[:] = 1, 2
     where = address(free)
@@ -222,7 +222,7 @@ def test_a_forked_child_has_memory_of_its_own(blocks: Blocks) -> None:
     assert (held == 2).all()
 
 
-def test_calls_recycle_large_results(device: Device, blocks: Blocks) -> None:
+def test_calls_recycle_large_results(device: Device, blocks: FreeBlocks) -> None:
     x = np.arange(2048, dtype=np.float32)
     for n in range(4):
         result = mdhnp.einsum("i,j->ij", x, x + n)
@@ -236,7 +236,7 @@ def test_calls_recycle_large_results(device: Device, blocks: Blocks) -> None:
 
 
 @pytest.mark.parametrize("kind", ["not aligned", "of another byte order", "in pieces"])
-def test_copies_of_large_operands_recycle_memory(blocks: Blocks, kind: str) -> None:
+def test_copies_of_large_operands_recycle_memory(blocks: FreeBlocks, kind: str) -> None:
     whole = np.arange(N, dtype=F32).reshape(2, -1)
     if kind == "not aligned":
         given = np.empty(whole.nbytes + 4, np.uint8)[3:-1].view(F32).reshape(whole.shape)
@@ -253,7 +253,7 @@ def test_copies_of_large_operands_recycle_memory(blocks: Blocks, kind: str) -> N
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")
-def test_memory_that_a_kernel_may_still_write_is_not_free(device: Device, blocks: Blocks) -> None:
+def test_memory_that_a_kernel_may_still_write_is_not_free(device: Device, blocks: FreeBlocks) -> None:
     text = (
         "__kernel void slow(__global const float *x, __global float *y) { float s = x[0];"
         " for (int k = 0; k < 300000000; k++) s = s * 0.999f + 0.001f; for (int i = 0; i < 256; i++) y[i] = s; }"

@@ -11,7 +11,7 @@ from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.measure.bench import Bench, TuningTask
 from mdhnp.tuning.measure.check import drawn, is_close
 from mdhnp.tuning.search.search import Search
 
@@ -41,7 +41,7 @@ def test_what_a_search_proposes_computes_the_right_thing(device: Device, name: s
     """Work-items and tiles for a GPU are legal on a CPU, too, and must give the same results there."""
     h = stages()[name]
     caps = replace(device.caps, kind=kind, max_work_group=min(device.caps.max_work_group, 256))
-    bench = Bench(Task(h, device.identity, default(h, device.caps)))
+    bench = Bench(TuningTask(h, device.identity, default(h, device.caps)))
     search = Search(h, caps, default(h, caps))
     for _ in range(6):
         s = search.ask()
@@ -58,7 +58,7 @@ def test_a_second_schedule_that_does_not_fit_is_illegal(device: Device):
         whole, num_wg=(1, 1, 2), local_tile=(1, 1, -(-h.extents[2] // 2)), private_tile=(1, 1, 1), vector_dim=-1,
         vector_width=1, results="private", global_order=(0, 1, 2), local_copies=(None, None), combine_on="global",
     )  # fmt: skip
-    bench = Bench(Task(h, device.identity, whole))
+    bench = Bench(TuningTask(h, device.identity, whole))
     assert bench.measure(split, None).status == "ok"
     for rank in (1, 5):
         found = bench.measure(replace(split, second=Schedule.plain((2,) * rank, 1)), None)
@@ -71,7 +71,7 @@ def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypa
         pytest.skip("the device tells its kernels' times itself")
     h = stages()["gemm"]
     start, other = default(h, device.caps), Schedule.plain(h.extents, len(h.inputs))
-    bench = Bench(Task(h, device.identity, start))
+    bench = Bench(TuningTask(h, device.identity, start))
     true = {id(bench._plan(start)): 1e-3, id(bench._plan(other)): 0.9e-3}
     slowdown = 1.0
     monkeypatch.setattr(bench, "_once", lambda plan: slowdown * true[id(plan)])

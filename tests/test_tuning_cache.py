@@ -22,7 +22,7 @@ from tuning_entries import RICH, again, entry, fresh_cache, keep, key, line_of, 
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
-from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache
+from mdhnp.tuning.cache import BestSchedule, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import read_schedule
 
@@ -75,7 +75,7 @@ def test_the_folder_is_asked_for_each_time(tmp_path: Path, monkeypatch: pytest.M
         (entry(0.5e-3, tuned_at="2026-02-03T04:05:06+01:00"), False),  # one hour earlier
     ],
 )
-def test_only_a_faster_and_later_entry_takes_anothers_place(tuned: TuningCache, new: Entry, kept: bool) -> None:
+def test_only_a_faster_and_later_entry_takes_anothers_place(tuned: TuningCache, new: BestSchedule, kept: bool) -> None:
     keep(tuned, key(), entry(), measurement(0))
     assert keep(tuned, key(), new, measurement(1)) is kept
     assert tuned.get(key()) == (new if kept else entry())

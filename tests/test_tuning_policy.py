@@ -29,7 +29,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning import background, processes
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry
+from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.search import session
 from mdhnp.tuning.search.session import Tuned, search
@@ -55,7 +55,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
         found.append(evaluations)
         best = Schedule.plain(h.extents, len(h.inputs))
         assert best != default(h, device.caps)
-        cache().put(key_of(h, device), Entry(best, 1e-3, 1, "2026-01-01T00:00:00Z", str(h)))
+        cache().put(key_of(h, device), BestSchedule(best, 1e-3, 1, "2026-01-01T00:00:00Z", str(h)))
         return Tuned(h, best, 1e-3, 1e-3, ()), False
 
     def submit(job: Any, then: Any, failed: Any) -> bool:

@@ -24,7 +24,7 @@ from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
 from mdhnp.schedule.model import seconds
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
-from mdhnp.tuning.cache.records import Entry
+from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
 from mdhnp.tuning.search.matrices import corrected
 from mdhnp.tuning.search.search import Search
@@ -283,7 +283,7 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
     assert adapt(near, bad, CAPS) is None
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     for extents in (h.extents, (0, 64, 64)):
-        cache().put(replace(key_of(h, device), extents=extents), Entry(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
+        cache().put(replace(key_of(h, device), extents=extents), BestSchedule(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert tuned_for(h, device) is None
     assert untuned_for(h, device) == (default(h, device.caps), "default")
     assert untuned_for(near, device) == (default(near, device.caps), "default")
@@ -299,7 +299,7 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
     assert tuned_for(h, device) is None
     assert untuned_for(h, device) == (start, "default")
-    cache().put(key_of(h, device), Entry(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
+    cache().put(key_of(h, device), BestSchedule(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert tuned_for(h, device) == other
     fitted = adapt(near, other, device.caps)
     expected = (fitted, "similar") if fitted else (default(near, device.caps), "default")

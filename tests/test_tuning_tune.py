@@ -23,11 +23,11 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.tuning import processes, times
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry, Measurement
+from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
-from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import WorkerError
 from mdhnp.tuning.search import session as session_module
 
@@ -86,7 +86,7 @@ def test_an_entry_that_is_too_fast_is_replaced(device: Device):
     a = np.ones((30, 31), np.float32)
     h = stage_of(a, a.T)
     slow = Schedule.plain(h.extents, len(h.inputs))
-    cache().put(key_of(h, device), Entry(slow, 1e-12, 3, "2999-01-01T00:00:00Z", str(h)))
+    cache().put(key_of(h, device), BestSchedule(slow, 1e-12, 3, "2999-01-01T00:00:00Z", str(h)))
     (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=20.0, evaluations=1, progress=False)
     kept = cache().get(key_of(h, device))
     assert kept is not None
@@ -122,7 +122,7 @@ class FakeWorker:
         self.measured: list[tuple[int, Schedule]] = []
         self.limits: list[float] = []
 
-    def __call__(self, task: Task, limit: float, *, measures: bool = True) -> FakeWorker:
+    def __call__(self, task: TuningTask, limit: float, *, measures: bool = True) -> FakeWorker:
         one = copy.copy(self)
         if measures:
             self.limits.append(limit)
@@ -205,7 +205,7 @@ def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
     a = np.ones((30, 31), np.float32)
     h = stage_of(a, a.T)
     good = Schedule.plain(h.extents, len(h.inputs))
-    cache().put(key_of(h, device), Entry(good, 1e-4, 3, "2026-01-01T00:00:00Z", str(h)))
+    cache().put(key_of(h, device), BestSchedule(good, 1e-4, 3, "2026-01-01T00:00:00Z", str(h)))
     cache().record(key_of(h, device), Measurement(good, 1e-4, "ok"))
     moods = iter([5e-3])
     use_fake(monkeypatch, lambda s: next(moods, 1e-4) if s == good else 2e-4)

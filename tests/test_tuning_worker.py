@@ -22,21 +22,21 @@ from mdhnp.tuning import processes
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
-from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.measure.bench import Bench, TuningTask
 from mdhnp.tuning.measure.team import Team, Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 
 
-def task(device: Device) -> Task:
+def task(device: Device) -> TuningTask:
     h = canonical(GEMM.bind(np.ones((33, 37), np.float32), np.ones((37, 35), np.float32)))
-    return Task(h, device.identity, default(h, device.caps))
+    return TuningTask(h, device.identity, default(h, device.caps))
 
 
 class BadBench(Bench):
     """One whose candidates misbehave as the environment says; the reference is well."""
 
-    def __init__(self, task: Task, measures: bool) -> None:
+    def __init__(self, task: TuningTask, measures: bool) -> None:
         super().__init__(task, measures)
         self.how = os.environ["MDHNP_TEST_CANDIDATE"]
         if self.how == "wrong":
@@ -91,7 +91,7 @@ class BothBad(BadBench, BadCompiler):
 class NoCompiler(Bench):
     """One that cannot start to compile."""
 
-    def __init__(self, task: Task, measures: bool) -> None:
+    def __init__(self, task: TuningTask, measures: bool) -> None:
         if not measures:
             raise ImportError("there is no such library")
         super().__init__(task)

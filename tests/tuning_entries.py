@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mdhnp.schedule import LocalCopy, Schedule
-from mdhnp.tuning.cache import Entry, Key, Measurement, TuningCache, cache
+from mdhnp.tuning.cache import BestSchedule, Key, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 
 PLAIN = Schedule.plain((6, 5, 7), 2)
@@ -30,15 +30,15 @@ def key(*extents: int, family: str = "product", device: str = "this device", gen
     return Key(family, extents, f"{family}{extents}", device, generator)
 
 
-def entry(seconds: float = 1e-3, schedule: Schedule = RICH, tuned_at: str = "2026-02-03T04:05:06Z") -> Entry:
-    return Entry(schedule, seconds, 50, tuned_at, "md_hom((x0 * x1), (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]")
+def entry(seconds: float = 1e-3, schedule: Schedule = RICH, tuned_at: str = "2026-02-03T04:05:06Z") -> BestSchedule:
+    return BestSchedule(schedule, seconds, 50, tuned_at, "md_hom((x0 * x1), (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]")
 
 
 def measurement(number: int = 0) -> Measurement:
     return Measurement(replace(PLAIN, vector_width=number + 1), 1e-3 + number, "ok", f"number {number}")
 
 
-def keep(tuned: TuningCache, key: Key, entry: Entry, *measurements: Measurement) -> bool:
+def keep(tuned: TuningCache, key: Key, entry: BestSchedule, *measurements: Measurement) -> bool:
     """Keep an entry and what was measured for it."""
     for each in measurements:
         tuned.record(key, each)

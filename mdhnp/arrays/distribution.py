@@ -5,7 +5,7 @@ Source: Steuwer & Gorlatch, "SkelCL", Section 2.3: single, copy, block, overlap.
 
 from dataclasses import dataclass
 
-__all__ = ["Block", "Copy", "Distribution", "Single"]
+__all__ = ["BlockDistribution", "CopyDistribution", "Distribution", "Single"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Single(Distribution):
 
 
 @dataclass(frozen=True)
-class Copy(Distribution):
+class CopyDistribution(Distribution):
     """Each device has all elements."""
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Copy(Distribution):
 
 
 @dataclass(frozen=True)
-class Block(Distribution):
+class BlockDistribution(Distribution):
     """Each device has neighbouring elements along an axis; with a halo it is an overlap.
 
     Examples

@@ -16,10 +16,10 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import contiguous, unit
 
-__all__ = ["Box", "assembly", "box_of"]
+__all__ = ["PlacedBox", "assembly", "box_of"]
 
 
-class Box(NamedTuple):
+class PlacedBox(NamedTuple):
     """A box of an array, and what is put there."""
 
     #: Where it begins along each axis, and ends.
@@ -36,14 +36,14 @@ class Box(NamedTuple):
     #: Of what it reads.
     function: Function
 
-    def overlaps(self, other: "Box") -> bool:
+    def overlaps(self, other: "PlacedBox") -> bool:
         """Whether both have an element."""
         return all(
             [max(a, b) < min(c, d) for a, b, c, d in zip(self.low, other.low, self.high, other.high, strict=True)]
         )
 
 
-def box_of(h: MdHom, written: View, value: int, view: View) -> Box | None:
+def box_of(h: MdHom, written: View, value: int, view: View) -> PlacedBox | None:
     """Give the part of an array that a map of one input writes, with what it reads; None where it is no box."""
     dims, low, high = [], [], []
     for index in written.accesses[0]:
@@ -53,10 +53,10 @@ def box_of(h: MdHom, written: View, value: int, view: View) -> Box | None:
         dims.append(moving[0] if moving else None)
         low.append(index.constant)
         high.append(index.constant + (h.extents[moving[0]] if moving else 1))
-    return Box(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
+    return PlacedBox(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
 
 
-def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Box]) -> Step:
+def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[PlacedBox]) -> Step:
     """Give the step that computes an array all of whose elements are in parts."""
     rank, recorder = len(shape), Recorder()
     reads = Reads(rank)
@@ -80,7 +80,7 @@ def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Box])
     return Step(made, values)
 
 
-def _inside(recorder: Recorder, part: Box, shape: tuple[int, ...]) -> Any:
+def _inside(recorder: Recorder, part: PlacedBox, shape: tuple[int, ...]) -> Any:
     """Whether an index is in a part."""
     inside: Any = None
     for a, (low, high, n) in enumerate(zip(part.low, part.high, shape, strict=True)):

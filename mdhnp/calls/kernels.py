@@ -24,7 +24,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import largest_array
-from mdhnp.runtime.overlap import Job, overlapped
+from mdhnp.runtime.overlap import SliceJob, overlapped
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
@@ -188,7 +188,7 @@ def _overlapping(h: Computation, device: Device) -> tuple[Part, ...]:
 
 
 def _side_by_side(device: Device, jobs: Sequence[tuple[Any, ...]]) -> None:
-    overlapped(device, [Job(*job) for job in jobs])
+    overlapped(device, [SliceJob(*job) for job in jobs])
 
 
 def _is_too_large(h: Computation, device: Device) -> bool:

@@ -23,13 +23,13 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.schedule import Schedule
 from mdhnp.settings import Level, config
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry, Key, Times
+from mdhnp.tuning.cache.records import BestSchedule, Key, Times
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
 from mdhnp.tuning.measure.check import filled
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import measured
 
-__all__ = ["Search", "SearchResult", "SearchRewritings", "entries_of", "learn"]
+__all__ = ["SearchJob", "SearchResult", "SearchRewritings", "entries_of", "learn"]
 
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
@@ -42,13 +42,13 @@ _TRIED, _NEAR = 3, 1.15
 class SearchResult:
     """What a search brought: entries of the tuning cache, kernels to try, and seconds of calls by name of rewriting."""
 
-    entries: tuple[tuple[Key, Entry], ...] = ()
+    entries: tuple[tuple[Key, BestSchedule], ...] = ()
     candidates: tuple[Built, ...] = ()
     times: Times = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchJob:
     """A job: search schedules for the stages of a computation that have none."""
 
     #: As in :class:`mdhnp.calls.request.Request`.
@@ -92,13 +92,13 @@ class Search:
         return pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in schedules], ""), request.device, 1.0)
 
 
-def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, Entry], ...]:
+def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, BestSchedule], ...]:
     """Give the tuning cache's entries of some keys, of those that it has."""
     found = ((key, cache().get(key)) for key in keys)
     return tuple((key, entry) for key, entry in found if entry is not None)
 
 
-def learn(entries: Iterable[tuple[Key, Entry]]) -> None:
+def learn(entries: Iterable[tuple[Key, BestSchedule]]) -> None:
     """Put what the helper has found into this process's tuning cache."""
     for key, tuned in entries:
         cache().put(key, tuned)  # there already, unless the file cannot be written

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mdhnp.calls.entry import Entry
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Store", "entries", "find", "find_views", "forget", "key_of", "repeat", "store"]
+__all__ = ["EntryStore", "entries", "find", "find_views", "forget", "key_of", "repeat", "store"]
 
 #: Entries kept; those not used for long go first.
 _CAPACITY = 4096
@@ -57,7 +57,7 @@ find_views = _find_views if native.find_views is None else native.find_views
 repeat = find_views if native.repeat is None else native.repeat
 
 
-class Store:
+class EntryStore:
     """The entries kept, in two generations, so that finding one costs a look-up and nothing else.
 
     When the young generation is full it becomes the old one, in place of what was that. An entry found among the old
@@ -114,7 +114,7 @@ class Store:
         self.clear()
 
 
-store = Store()
+store = EntryStore()
 entries = store.young
 #: Drops all plans, so that calls look their schedules up again; those being made now are not kept either.
 forget = store.clear

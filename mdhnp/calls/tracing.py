@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.assembly import Box, assembly, box_of
+from mdhnp.calls.assembly import PlacedBox, assembly, box_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described
 from mdhnp.calls.views import as_part, flat
@@ -90,7 +90,7 @@ class Tracer:
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
-        self._unwritten: dict[int, list[Box]] = {}
+        self._unwritten: dict[int, list[PlacedBox]] = {}
 
     # Values.
 

@@ -15,7 +15,7 @@ from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table,
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.runtime.handle import Runtime
 from mdhnp.schedule import LocalCopy, Schedule
-from mdhnp.tuning.cache import Entry, Key
+from mdhnp.tuning.cache import BestSchedule, Key
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.cache.wisdom import shipped_entries
@@ -137,13 +137,13 @@ def verify(ctx: click.Context) -> None:
     ctx.exit(1 if problems else 0)
 
 
-def _known() -> dict[Key, Entry]:
+def _known() -> dict[Key, BestSchedule]:
     """All entries that a call may find: the user's own, and those of the package that they do not replace."""
     own = dict(tuning_cache().entries())
     return own | {key: entry for key, entry in shipped_entries().items() if key not in own}
 
 
-def _find(identifier: str) -> tuple[Key, Entry]:
+def _find(identifier: str) -> tuple[Key, BestSchedule]:
     """Give the entry whose identifier begins with this."""
     found = [pair for pair in _known().items() if identifier_of(pair[0]).startswith(identifier.lower())]
     if len(found) != 1:
@@ -185,7 +185,7 @@ def _device_of(key: Key) -> str:
     return f"{rest.split('|')[0]} ({runtime})" if rest else runtime
 
 
-def _print_entry(key: Key, entry: Entry, measurements: Sequence[Measurement]) -> None:
+def _print_entry(key: Key, entry: BestSchedule, measurements: Sequence[Measurement]) -> None:
     facts = {
         "id": identifier_of(key),
         "mdh": entry.mdh,

@@ -191,7 +191,7 @@ def _index_value(c: Context, d: int, place: Point) -> Value:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Walk:
     """How one combined dimension is walked in the loop being written: first point in the tile, offsets, lanes."""
 
     local: Index
@@ -203,7 +203,7 @@ def reduce_loops(
     c: Context,
     acc: Accumulators,
     place: Callable[[dict[int, int]], Point],
-    runs: Mapping[int, _Run] = MappingProxyType({}),
+    runs: Mapping[int, _Walk] = MappingProxyType({}),
 ) -> None:
     """Write the loops over the combined dimensions, of which some are open already, and accumulate their points."""
     if len(runs) == len(c.combined):
@@ -214,7 +214,7 @@ def reduce_loops(
     count, item, here = c.points(d), c.item(d), c.at(d, "p")
 
     def walk(local: Index, offsets: tuple[int, ...], lanes: int) -> None:
-        reduce_loops(c, acc, place, {**runs, d: _Run(local, offsets, lanes)})
+        reduce_loops(c, acc, place, {**runs, d: _Walk(local, offsets, lanes)})
 
     def loop(
         begin: Index, end: Index, by: int, local: Index, offsets: tuple[int, ...], lanes: int, all_of: int
@@ -245,7 +245,7 @@ def reduce_loops(
 
 
 def _accumulate(
-    c: Context, runs: Mapping[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]
+    c: Context, runs: Mapping[int, _Walk], acc: Accumulators, place: Callable[[dict[int, int]], Point]
 ) -> None:
     """Apply the scalar function to every point of the private tile and combine."""
     vector = c.s.vector_dim

@@ -7,7 +7,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CText, Register, Value, in_type
+from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CTextCall, Register, Value, in_type
 from mdhnp.mdh.function import Function, Instruction
 
 __all__ = ["applied", "emit", "floats_added"]
@@ -40,7 +40,7 @@ def emit(
             values[n] = indices[step.position]
         elif step.op == "text":
             assert function.text is not None
-            text = CText(function.text.name, function.text.source, tuple(args), step.dtype)
+            text = CTextCall(function.text.name, function.text.source, tuple(args), step.dtype)
             # One call gives all results: the first result's instruction makes it, the others name its variables.
             if step.position == 0 and len(function.results) > 1:
                 returned = tuple([builder.register(text.name, dtype) for dtype in function.dtypes])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Blocks", "Piece", "Section", "Span", "concatenated", "stacked"]
+__all__ = ["BlockedArray", "Piece", "Section", "Span", "concatenated", "stacked"]
 
 #: From where to before where along an axis.
 Span = tuple[int, int]
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class BlockedArray:
     """An array in blocks."""
 
     #: The keys of the blocks, in a grid.
@@ -58,7 +58,7 @@ class Blocks:
 class Section:
     """A region of an array in blocks."""
 
-    blocks: Blocks
+    blocks: BlockedArray
     #: A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
     region: tuple[slice, ...]
     #: Whether several read the same regions, so that one that is put together should be kept.
@@ -104,15 +104,15 @@ def _along(ends: Sequence[int], region: slice) -> list[tuple[int, tuple[int, int
     return found
 
 
-def concatenated(parts: Sequence[Blocks], axis: int) -> Blocks:
+def concatenated(parts: Sequence[BlockedArray], axis: int) -> BlockedArray:
     """Put arrays beside each other along an axis; along the others their blocks agree."""
     ends = [0]
     for part in parts:
         ends += [ends[-1] + e for e in part.ends[axis][1:]]
     first = parts[0].ends
-    return Blocks(np.concatenate([p.keys for p in parts], axis), (*first[:axis], tuple(ends), *first[axis + 1 :]))
+    return BlockedArray(np.concatenate([p.keys for p in parts], axis), (*first[:axis], tuple(ends), *first[axis + 1 :]))
 
 
-def stacked(parts: Sequence[Blocks]) -> Blocks:
+def stacked(parts: Sequence[BlockedArray]) -> BlockedArray:
     """Put arrays on each other along one more axis, the first; their blocks agree."""
-    return Blocks(np.stack([p.keys for p in parts]), (tuple(range(len(parts) + 1)), *parts[0].ends), stacked=True)
+    return BlockedArray(np.stack([p.keys for p in parts]), (tuple(range(len(parts) + 1)), *parts[0].ends), stacked=True)

@@ -17,7 +17,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.utils import parse_bytes
 
-from mdhnp.dask.blocks import Blocks
+from mdhnp.dask.blocks import BlockedArray
 from mdhnp.dask.layer import Layer, Node
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
@@ -81,7 +81,7 @@ class _Plan(NamedTuple):
     """The tasks of an MDH on blocks of whatever arrays, and its results."""
 
     tasks: Sequence[Node]
-    results: tuple[Blocks, ...]
+    results: tuple[BlockedArray, ...]
 
 
 #: By what decides them, in the order of their last use: equal calls on other arrays have equal tasks.
@@ -129,12 +129,12 @@ def _largest(array: Any) -> int:
     return int(array.dtype.itemsize * prod([max(sizes) for sizes in array.chunks]))
 
 
-def _blocks(place: int, ends: tuple[tuple[int, ...], ...]) -> Blocks:
+def _blocks(place: int, ends: tuple[tuple[int, ...], ...]) -> BlockedArray:
     keys = np.empty([len(each) - 1 for each in ends], object)
     for index in np.ndindex(keys.shape):
         keys[index] = (place, *index)
-    return Blocks(keys, ends)
+    return BlockedArray(keys, ends)
 
 
-def _chunks(blocks: Blocks) -> tuple[tuple[int, ...], ...]:
+def _chunks(blocks: BlockedArray) -> tuple[tuple[int, ...], ...]:
     return tuple([tuple(np.diff(ends).tolist()) for ends in blocks.ends])

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from dask._task_spec import TaskRef
 
-from mdhnp.dask.blocks import Blocks, Piece, Section, concatenated, stacked
+from mdhnp.dask.blocks import BlockedArray, Piece, Section, concatenated, stacked
 from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
-from mdhnp.dask.task import Assembly, Call, Work, assembled, sliced
+from mdhnp.dask.task import Assembly, BlockTask, PartComputation, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, cut
 from mdhnp.mdh.partition import Read
 from mdhnp.mdh.views import packed
@@ -52,11 +52,11 @@ class Layer:
         self.cuts = 0
         self._same: dict[Computation, Computation] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Cut | None] = {}
-        self._calls: dict[tuple[int, tuple[Assembly, ...]], Call] = {}
-        self._work: dict[int, Work] = {}
+        self._calls: dict[tuple[int, tuple[Assembly, ...]], BlockTask] = {}
+        self._work: dict[int, PartComputation] = {}
         self._read_again: dict[tuple[Any, Any], int] = {}  # tasks for slices of blocks, and for regions of arrays
 
-    def compute(self, h: Computation, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
+    def compute(self, h: Computation, inputs: Sequence[BlockedArray], largest: int) -> tuple[BlockedArray, ...] | None:
         """Have something computed by parts that read at most `largest` bytes of an input, where that can be.
 
         None for what is fused, unless it is rows of which blocks hold whole ones: one task computes a part of these.
@@ -81,7 +81,7 @@ class Layer:
                     return self._parts(one, sections, sizes)
         return None
 
-    def _parts(self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
+    def _parts(self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[BlockedArray, ...]:
         """Cut along the first dimension that is to be cut, and the parts along the others."""
         for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.last.combine[d].kind]):
             made = self._cut(h, dim, sizes[dim])
@@ -92,9 +92,9 @@ class Layer:
 
     def _partitioned(
         self, partition: Partition, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]
-    ) -> tuple[Blocks, ...]:
+    ) -> tuple[BlockedArray, ...]:
         """Compute the tasks of a partition, each of which may be cut again."""
-        found: list[tuple[Blocks, ...]] = []
+        found: list[tuple[BlockedArray, ...]] = []
 
         def source(read: Read) -> Source:
             match read:
@@ -141,14 +141,14 @@ class Layer:
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
         return self._cuts[key]
 
-    def _works(self, h: Computation) -> Work:
+    def _works(self, h: Computation) -> PartComputation:
         if id(h) not in self._work:
-            self._work[id(h)] = Work.of(self._one(h))
+            self._work[id(h)] = PartComputation.of(self._one(h))
         return self._work[id(h)]
 
     # Tasks.
 
-    def _leaf(self, h: Computation, sources: Sequence[Source]) -> tuple[Blocks, ...]:
+    def _leaf(self, h: Computation, sources: Sequence[Source]) -> tuple[BlockedArray, ...]:
         """Have one part computed by one task."""
         reads, given = [], list[Any]()
         for v, source in zip(h.inputs, sources, strict=True):
@@ -161,7 +161,7 @@ class Layer:
                 given += [TaskRef(key) for key in keys]
         known = id(h), tuple(reads)
         if known not in self._calls:
-            self._calls[known] = Call(self._works(h), tuple(reads))
+            self._calls[known] = BlockTask(self._works(h), tuple(reads))
         key = self._add("", self._calls[known], *given)
         keys = [key]
         if len(h.outputs) > 1:
@@ -194,12 +194,12 @@ class Layer:
             spans.append((here, found.there))
         return Assembly(shape, tuple(spans)), keys
 
-    def _row(self, blocks: Blocks, at: int) -> Blocks:
+    def _row(self, blocks: BlockedArray, at: int) -> BlockedArray:
         """Give an array at one index of its first axis, along which it is in one block."""
         keys = np.empty(blocks.keys.shape[1:], object)
         for index in np.ndindex(keys.shape):
             keys[index] = self._add("-slice", getitem, TaskRef(blocks.keys[0, *index]), at)
-        return Blocks(keys, blocks.ends[1:])
+        return BlockedArray(keys, blocks.ends[1:])
 
     def _add(self, kind: str, function: Callable[..., Any], *args: Any) -> int:
         self.tasks.append(Node(kind, function, args))
@@ -233,13 +233,13 @@ def _ends(h: Computation, task: Task, reads: Sequence[Source]) -> list[Ends]:
     return [found.get(d, ()) for d in range(h.rank)]
 
 
-def _block(key: Any, shape: tuple[int, ...]) -> Blocks:
+def _block(key: Any, shape: tuple[int, ...]) -> BlockedArray:
     keys = np.empty((1,) * len(shape), object)
     keys[(0,) * len(shape)] = key
-    return Blocks(keys, tuple([(0, n) for n in shape]))
+    return BlockedArray(keys, tuple([(0, n) for n in shape]))
 
 
-def _beside(partition: Partition, tasks: Sequence[Task], found: Sequence[tuple[Blocks, ...]]) -> tuple[Blocks, ...]:
+def _beside(partition: Partition, tasks: Sequence[Task], found: Sequence[tuple[BlockedArray, ...]]) -> tuple[BlockedArray, ...]:
     """Put what tasks write beside each other."""
     dim, results = partition.dim, []
     assert dim is not None

@@ -23,7 +23,7 @@ from mdhnp.mdh import Computation, unfused
 from mdhnp.mdh.pattern import as_lying
 from mdhnp.runtime.results import maker
 
-__all__ = ["Call", "Assembly", "Work", "assembled", "use_device", "sliced"]
+__all__ = ["BlockTask", "Assembly", "PartComputation", "assembled", "use_device", "sliced"]
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +41,7 @@ class Assembly(NamedTuple):
         return 1 if self.pieces is None else len(self.pieces)
 
 
-class Work:
+class PartComputation:
     """What equal parts compute, on C-contiguous arrays: one object in a process, which has one entry among calls."""
 
     def __init__(self, packed: bytes) -> None:
@@ -49,7 +49,7 @@ class Work:
         self._packed = packed
 
     @staticmethod
-    def of(mdhom: Computation) -> "Work":
+    def of(mdhom: Computation) -> "PartComputation":
         """Give the one of this process."""
         return _work(zlib.compress(pickle.dumps(mdhom, pickle.HIGHEST_PROTOCOL)))
 
@@ -66,15 +66,15 @@ class Work:
 
 
 @lru_cache(maxsize=4096)  # as many as a program with many graphs has at once; who holds one has it for longer
-def _work(packed: bytes) -> Work:
-    return Work(packed)
+def _work(packed: bytes) -> PartComputation:
+    return PartComputation(packed)
 
 
 @dataclass(frozen=True)
-class Call:
+class BlockTask:
     """Computes an MDH on what is read of blocks: from these to an array, or a tuple of several."""
 
-    work: Work
+    work: PartComputation
     reads: tuple[Assembly, ...]  # of each input
 
     def __call__(self, *blocks: Any) -> Any:
@@ -136,7 +136,7 @@ def _index(spans: tuple[Span, ...]) -> Any:
     return (*[slice(*s) for s in spans], ...)
 
 
-def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:
+def _describe(arrays: Sequence[Array], made: "ref[PartComputation]") -> Described:
     known = made()
     assert known is not None  # it is being called
     h = known.mdhom

@@ -10,10 +10,10 @@ from typing import NamedTuple, Self
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import View, row_major
 
-__all__ = ["Box", "split"]
+__all__ = ["StridedBox", "split"]
 
 
-class Box(NamedTuple):
+class StridedBox(NamedTuple):
     """Elements at equal distances."""
 
     start: int  # bytes to the first one
@@ -46,7 +46,7 @@ class Box(NamedTuple):
         return self.itemsize * prod([n if s else min(n, 1) for n, s in zip(counts, self.strides, strict=True)])
 
 
-def split(box: Box, regions: Sequence[Region], low: int, high: int) -> tuple[list[Region], list[Region]]:
+def split(box: StridedBox, regions: Sequence[Region], low: int, high: int) -> tuple[list[Region], list[Region]]:
     """Tell the elements of regions that lie between two bytes from the others: give regions of each.
 
     Examples
@@ -65,7 +65,7 @@ def split(box: Box, regions: Sequence[Region], low: int, high: int) -> tuple[lis
     return inside, outside
 
 
-def _split(box: Box, region: Region, low: int, high: int, inside: list[Region], outside: list[Region]) -> None:
+def _split(box: StridedBox, region: Region, low: int, high: int, inside: list[Region], outside: list[Region]) -> None:
     first, last = box.ends(region)
     if first >= last:
         return

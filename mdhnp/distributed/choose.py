@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from mdhnp.cost import Machine, seconds, work
-from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, is_stretch, shares
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.mdh.views import View
@@ -31,7 +31,7 @@ Stretches = tuple[tuple[int, int], ...]
 class Operand(NamedTuple):
     """What devices have of an input."""
 
-    box: Box  # where its elements are
+    box: StridedBox  # where its elements are
     stretches: Stretches  # which of them devices have
     owned: Stretches  # those that they give to others
 
@@ -80,7 +80,7 @@ def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], m
         if value < graph.given:
             return operands[value]
         where = stretches[value - graph.given]
-        return Operand(Box.of(view), where, where)
+        return Operand(StridedBox.of(view), where, where)
 
     for h, inputs in graph.steps:
         chosen = choose(h, list(map(operand, inputs, h.inputs)), weights, machines)
@@ -94,7 +94,7 @@ def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretche
     view, found = h.outputs[n], {chosen.devices[0]: (0, h.outputs[n].element_bytes)}
     if chosen.cut is not None and chosen.cut.kind != "pw":
         for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
-            found[device] = Box.of(view).ends(part.outputs[n])
+            found[device] = StridedBox.of(view).ends(part.outputs[n])
     return tuple([found.get(d, (0, 0)) for d in range(devices)])
 
 
@@ -128,7 +128,7 @@ def _seconds(h: Computation, machine: Machine) -> float:
     return seconds(work(h)._replace(read=sum([v.span_bytes for v in (*h.inputs, *h.outputs)]), written=0), machine)
 
 
-def _fetched(box: Box, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:
+def _fetched(box: StridedBox, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:
     """Return the seconds in which regions are brought to who has a stretch."""
     missing = sum(map(box.nbytes, split(box, regions, *stretch)[1]))
     return machine.fetching.seconds(missing) if missing else 0.0

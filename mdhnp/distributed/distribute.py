@@ -11,11 +11,11 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, is_array, make, view_of
-from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
+from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, Single
 from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.kernel import Kernel
+from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
 from mdhnp.errors import guarded
@@ -142,7 +142,7 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
         return (0,) * len(where.members)
     if weights is None and type(a) is Array and a.device is where:
         now = a.distribution
-        if isinstance(now, Block) and now.axis == axis and sum(now.sizes) == extent:
+        if isinstance(now, BlockDistribution) and now.axis == axis and sum(now.sizes) == extent:
             return now.sizes
     return shares(extent, default_weights(where) if weights is None else weights)
 
@@ -150,15 +150,15 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
 def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: int) -> Distribution:
     match kind:
         case "copy":
-            return Copy(where.labels)
+            return CopyDistribution(where.labels)
         case "single":
             return Single(where.labels[:1])
-    return Block(where.labels, axis, sizes, halo if kind == "overlap" else 0)
+    return BlockDistribution(where.labels, axis, sizes, halo if kind == "overlap" else 0)
 
 
 def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:
     """Combine copies: each device its block, of which it gets what the others have."""
-    if not (type(a) is Array and a.device.several and (isinstance(a.distribution, Copy) or len(a.parts) == 1)):
+    if not (type(a) is Array and a.device.several and (isinstance(a.distribution, CopyDistribution) or len(a.parts) == 1)):
         now = a.distribution if type(a) is Array else "an ndarray"
         raise ValueError(f"combine is for arrays of which each device has a copy, not {now}")
     order = [axis, *[d for d in range(a.ndim) if d != axis]] if a.ndim else []
@@ -185,7 +185,7 @@ def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:
     found = make(copied(copies[0], device), device)
     if not found.size:
         return found
-    kernel = Kernel(pointwise(function, [view_of(found)] * 2), "distribute")
+    kernel = DeviceCall(pointwise(function, [view_of(found)] * 2), "distribute")
     for copy in copies[1:]:
         (found,) = kernel(device, [view_of(found), fetch(copy, device)])
     return found

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
-from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of
 from mdhnp.distributed.threads import named
 from mdhnp.mdh.regions import Region, unwrapped
@@ -139,14 +139,14 @@ def _complete(placement: Placement, shard: Shard, low: int, high: int) -> None:
     shard.failures = failures  # those that are told while elements are on their way make it another number
     for first, last in ((low, begin), (end, high)):
         if first < last:
-            stretch = Box(first, (last - first,), (1,), 1)
+            stretch = StridedBox(first, (last - first,), (1,), 1)
             room = shard.see(stretch, stretch.whole, byte)
             _collect(placement, byte, stretch._replace(start=first % placement.nbytes), shard.device, room, shard)
     placement.complete(shard, (min(low, begin), max(high, end)), stores)
 
 
 def _collect(
-    placement: Placement, dtype: np.dtype[Any], box: Box, device: Device | None, target: View, into: Shard | None = None
+    placement: Placement, dtype: np.dtype[Any], box: StridedBox, device: Device | None, target: View, into: Shard | None = None
 ) -> None:
     """Put the elements into a view of a device's memory, from who has them: at first itself.
 

@@ -12,10 +12,10 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
-from mdhnp.distributed.boxes import Box
+from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose, halos, price
 from mdhnp.distributed.exchange import fetch, fetch_region, store
-from mdhnp.distributed.kernel import Kernel
+from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
 from mdhnp.frontend.joining import stack
@@ -58,7 +58,7 @@ class _Job(NamedTuple):
     """A task of a partition on its device; with room for a halo its only result lies in memory of that region."""
 
     device: Device
-    kernel: Kernel
+    kernel: DeviceCall
     task: Task
     room: Region | None
 
@@ -73,7 +73,7 @@ class _Step:
         self.mdhom, self._function = h, function
         self._apart = _Steps(_cuttable(apart(h)), function) if len(h.mdhoms) > 1 else None
         self._jobs: dict[Any, list[list[_Job]] | None] = {}  # None: MDH by MDH
-        self._kernels: dict[Computation, Kernel] = {}
+        self._kernels: dict[Computation, DeviceCall] = {}
 
     def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
         """Compute; gives views of the results."""
@@ -86,7 +86,7 @@ class _Step:
                 self._kernels.clear()
             stages = self._jobs[operands] = self._stages(group, operands)
         if stages is not None:
-            return _Run(inputs).results(stages, self.mdhom.outputs)
+            return _StepRun(inputs).results(stages, self.mdhom.outputs)
         assert self._apart is not None
         return self._apart.results(group, inputs)
 
@@ -105,9 +105,9 @@ class _Step:
 
         return [[job(task) for task in stage] for stage in partition.stages]
 
-    def _kernel(self, h: Computation) -> Kernel:
+    def _kernel(self, h: Computation) -> DeviceCall:
         plain = h.relaid(packed(h.inputs))
-        return self._kernels.setdefault(plain, Kernel(plain, self._function))
+        return self._kernels.setdefault(plain, DeviceCall(plain, self._function))
 
 
 class _Steps:
@@ -137,7 +137,7 @@ def _operand(group: Group, view: NDArray) -> Operand:
     )
 
 
-class _Run:
+class _StepRun:
     """A step on given views: its jobs, stage after stage."""
 
     def __init__(self, inputs: Sequence[NDArray]) -> None:
@@ -177,7 +177,7 @@ class _Run:
 
     def _joined(self, jobs: Sequence[_Job], n: int, view: View) -> NDArray:
         """Give the view of an output, of which each device has a stretch."""
-        box, shards = Box.of(view), []
+        box, shards = StridedBox.of(view), []
         for job, arrays in zip(jobs, self._found[-len(jobs) :], strict=True):
             region = job.task.writes[n]
             start, _ = box.ends(job.room or region)

@@ -16,13 +16,13 @@ from mdhnp.mdh import Computation
 from mdhnp.mdh.pattern import array_view, as_lying
 from mdhnp.runtime.handle import Device
 
-__all__ = ["Kernel"]
+__all__ = ["DeviceCall"]
 
 NDArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class DeviceCall:
     """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash."""
 
     mdhom: Computation
@@ -39,11 +39,11 @@ class Kernel:
         return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
 
 
-def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+def _describe(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
     return Described(as_lying(kernel.mdhom, arrays), None, results)
 
 
-def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+def _describe_into(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
     h, (out,) = as_lying(kernel.mdhom, arrays[:-1]).last, kernel.mdhom.outputs  # nothing fused is put somewhere
     outputs = (array_view(out.name, arrays[-1], out.accesses),)
     return Described(replace(h, outputs=outputs), None, lambda _: (), into=True)

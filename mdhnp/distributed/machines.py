@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mdhnp.calls import candidates
 from mdhnp.cost import Link, Machine
 from mdhnp.distributed import threads
-from mdhnp.distributed.boxes import Box
+from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.exchange import fetch
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
@@ -81,7 +81,7 @@ def _seconds(h: Computation, group: Group) -> float:
     """Return the estimated seconds of a step on all devices: that of the slowest one, but copies share one link."""
     nowhere = ((0, 0),) * len(group.members)
     operands = [
-        Operand(Box(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere)
+        Operand(StridedBox(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere)
         for v in h.inputs
     ]
     found = choose(h, operands, weights(group), machines(group))

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, make
-from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
+from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, Single
 from mdhnp.arrays.transfer import empty
-from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
 from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, view_on
@@ -94,17 +94,17 @@ def distribution(group: Group, view: View) -> Distribution:
     low, high = box.ends(box.whole)
     having = tuple([label for label, h in members if h is not None and h.own[0] <= low and high <= h.own[1]])
     if len(having) > 1:
-        return Copy(having)
+        return CopyDistribution(having)
     axes = [a for a, n in enumerate(view.shape) if n > 1 and view.strides[a]]
     if having or not axes:
         return Single(having or group.labels[:1])
     axis = max(axes, key=lambda a: abs(view.strides[a]))
     ends = [(placement.valid(h), h.own) for h in shards.values()]
     halo = max([max(own[0] - valid[0], valid[1] - own[1]) for valid, own in ends]) // abs(view.strides[axis])
-    return Block(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), halo)
+    return BlockDistribution(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), halo)
 
 
-def _count(box: Box, axis: int, shard: Shard | None) -> int:
+def _count(box: StridedBox, axis: int, shard: Shard | None) -> int:
     """Say how many elements a device has along an axis."""
     if shard is None:
         return 0

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, view_of
-from mdhnp.distributed.boxes import Box
+from mdhnp.distributed.boxes import StridedBox
 from mdhnp.mdh.regions import Region
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
@@ -55,7 +55,7 @@ class Shard:
         """Bytes from the array's beginning to the end of the stretch."""
         return self.start + self.memory.nbytes
 
-    def see(self, box: Box, region: Region, dtype: np.dtype[Any]) -> View:
+    def see(self, box: StridedBox, region: Region, dtype: np.dtype[Any]) -> View:
         """Give the view of a region of a box in the device's memory."""
         first = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)]) - self.start
         return np.ndarray(tuple([r.stop - r.start for r in region]), dtype, self.memory, first, box.strides)
@@ -146,10 +146,10 @@ def placement_of(view: View) -> Placement:
     return found
 
 
-def box_of(view: View) -> Box:
+def box_of(view: View) -> StridedBox:
     """Say where a view's elements are in its placement."""
     start = view.__array_interface__["data"][0] - placement_of(view).start
-    return Box(start, view.shape, view.strides, view.itemsize)
+    return StridedBox(start, view.shape, view.strides, view.itemsize)
 
 
 # Placements of what there is.

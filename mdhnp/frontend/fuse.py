@@ -97,11 +97,11 @@ class _ResultNumber(int):
     """Where a result is put, by its number."""
 
 
-class _Traced(tuple[()]):
+class _TracedOperand(tuple[()]):
     """Stands for an array among a call's other arguments."""
 
 
-_TRACED = _Traced()
+_TRACED = _TracedOperand()
 
 
 @public(

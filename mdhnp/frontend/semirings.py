@@ -139,7 +139,7 @@ def check_types(
 # Functions.
 
 
-class _Traced(NamedTuple):
+class _TypedSemiring(NamedTuple):
     """A semiring's functions for operands of some types.
 
     `product` takes one value of each operand; `scalar` is the same, in the type that adding two products gives; `add`
@@ -175,7 +175,7 @@ def _function(what: str, given: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _traced(semiring: Semiring, types: tuple[DType, ...], dtype: DType | None) -> _Traced:
+def _traced(semiring: Semiring, types: tuple[DType, ...], dtype: DType | None) -> _TypedSemiring:
     multiply, add = _function("multiply", semiring.multiply), semiring.add
 
     def product(*values: Any) -> Any:
@@ -191,7 +191,7 @@ def _traced(semiring: Semiring, types: tuple[DType, ...], dtype: DType | None) -
     if both.dtypes != scalar.dtypes:
         scalar = trace(product, types, both.dtypes, "multiply")
         both = trace(total, both.dtypes * 2, both.dtypes, "add")
-    return _Traced(product, scalar, add, "" if _is_place(add) else ufuncs_of(both)[0])
+    return _TypedSemiring(product, scalar, add, "" if _is_place(add) else ufuncs_of(both)[0])
 
 
 def _one(function: Function, what: str) -> Function:
@@ -203,7 +203,7 @@ def _one(function: Function, what: str) -> Function:
 # From functions to MDHs.
 
 
-def _at_once(traced: _Traced, terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
+def _at_once(traced: _TypedSemiring, terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
     """Multiply all operands before any product is added."""
     reduced = list(dimensions(terms, output, arrays).items())[len(output) :]
     if isinstance(traced.add, str):
@@ -225,7 +225,7 @@ def _resolved(spec: CombineSpec, source: Source) -> Combine:
 
 
 @lru_cache(maxsize=256)
-def _placed(traced: _Traced, kept: int, extents: tuple[int, ...]) -> Functions:
+def _placed(traced: _TypedSemiring, kept: int, extents: tuple[int, ...]) -> Functions:
     """An extreme, and where it is: its number among all that are compared, in row-major order of their dimensions.
 
     Numbers that fit are int32 until they are stored: on CPUs as many as of values are in a register then.

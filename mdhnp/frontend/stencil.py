@@ -249,7 +249,7 @@ def _reduction(
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Neighbourhood:
     """A function of neighbours whose code and numbers fix what it computes: two of the same identity are equal.
 
     The function is held weakly, since entries outlive it.
@@ -264,7 +264,7 @@ def _of_function(array: NDArray, function: Callable[..., Any], mode: str, cval: 
     known = identity(function)
     # What else a function refers to may change: what it computes now is traced at each call.
     traced = _trace_neighbours(function, array.dtype, array.ndim) if known is None else None
-    computed = traced or _Known(known, ref(function))
+    computed = traced or _Neighbourhood(known, ref(function))
     return call((_FUNCTION, computed, mode, fill), (array,))
 
 
@@ -281,10 +281,10 @@ def of_text(
 
 
 def _describe_function(
-    arrays: Sequence[NDArray], computed: _Known | tuple[tuple[Offset, ...], Function], mode: str, fill: str
+    arrays: Sequence[NDArray], computed: _Neighbourhood | tuple[tuple[Offset, ...], Function], mode: str, fill: str
 ) -> Described:
     (array,) = arrays
-    if isinstance(computed, _Known):
+    if isinstance(computed, _Neighbourhood):
         function = computed.function()
         assert function is not None  # it is being called
         computed = _trace_neighbours(function, array.dtype, array.ndim)

@@ -29,7 +29,7 @@ from mdhnp.runtime import pending, pinned
 from mdhnp.runtime import resident as views
 from mdhnp.runtime import results as host
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.launches import LaunchError, Output, State, make_state
+from mdhnp.runtime.launches import LaunchError, Output, LaunchState, make_state
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound
 from mdhnp.runtime.pool import Block, pool
@@ -165,7 +165,7 @@ class Executable:
         self.free.append(state)
         return found
 
-    def _free_state(self) -> State:
+    def _free_state(self) -> LaunchState:
         try:
             return self.free.pop()
         except IndexError:
@@ -173,7 +173,7 @@ class Executable:
 
     @contextmanager
     def _bound(
-        self, state: State, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]
+        self, state: LaunchState, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]
     ) -> Iterator[Bound]:
         """Bind arrays for a block that launches in `queue`. Whatever ends it, no kernel uses their blocks any more."""
         blocks: tuple[Block, ...] = ()
@@ -226,7 +226,7 @@ class Executable:
             raise errors.pop()
         return results.pop()
 
-    def _new_state(self) -> State:
+    def _new_state(self) -> LaunchState:
         layouts = self.inputs, self.outputs
         return make_state(
             self.device, self._built, self.program, *layouts, resident=self.resident, results=self.results

@@ -23,7 +23,7 @@ from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_f
 from mdhnp.runtime.pending import FULL, LaunchError
 from mdhnp.runtime.pool import pool
 
-__all__ = ["Launch", "LaunchError", "Output", "State", "make_state", "translating"]
+__all__ = ["Launch", "LaunchError", "Output", "LaunchState", "make_state", "translating"]
 
 #: Shape and type of a result.
 Output = tuple[tuple[int, ...], np.dtype[Any]]
@@ -47,7 +47,7 @@ class Launch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class State:
+class LaunchState:
     """Memory and launches of one call at a time. OpenCL's errors are those of :func:`translating`."""
 
     device: Device
@@ -106,7 +106,7 @@ def make_state(
     *,
     resident: bool = False,
     results: Sequence[Output] = (),
-) -> State:
+) -> LaunchState:
     """Make kernel objects of a compiled program, for calls on arrays of these layouts.
 
     Resident ones are views of the device's own memory; `results` are shapes and types of outputs that calls on these
@@ -123,7 +123,7 @@ def make_state(
         launches = tuple([_launch(device, built, kernel, program.sizes, first) for kernel in program.kernels])
     temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
     launcher, enqueuer = _natives(device, memory, launches, program, results)
-    return State(device, nbytes, launches, memory, launcher, temporaries, enqueuer)
+    return LaunchState(device, nbytes, launches, memory, launcher, temporaries, enqueuer)
 
 
 def _launch(

@@ -15,12 +15,12 @@ import pyopencl as cl
 from mdhnp.runtime import pending, resident
 from mdhnp.runtime.handle import Device
 
-__all__ = ["Job", "overlapped"]
+__all__ = ["SliceJob", "overlapped"]
 
 Array = npt.NDArray[Any]
 
 
-class Job(NamedTuple):
+class SliceJob(NamedTuple):
     """A part."""
 
     #: From views of the inputs to views of the results.
@@ -29,7 +29,7 @@ class Job(NamedTuple):
     outputs: Sequence[Array]
 
 
-def overlapped(device: Device, jobs: Sequence[Job]) -> None:
+def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
     """Do all jobs on a device with memory of its own, and return when their results are in the outputs.
 
     What several of them read is copied once. LaunchError if a copy or a kernel failed, MemoryError if there is no room

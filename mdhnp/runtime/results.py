@@ -78,7 +78,7 @@ def lease(memory: Any, block: Any, home: Home | None) -> Any:
     return made
 
 
-class Blocks:
+class FreeBlocks:
     """The free blocks, oldest first.
 
     A finalizer runs at any line, also at one of ours, and must not wait for a lock that its own thread holds. So nobody
@@ -164,7 +164,7 @@ def _advise(block: mmap.mmap, advice: int) -> None:
         block.madvise(advice)
 
 
-_blocks = Blocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 if _OFFERED else 0)
+_blocks = FreeBlocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 if _OFFERED else 0)
 
 
 def free() -> int:

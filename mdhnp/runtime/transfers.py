@@ -22,7 +22,7 @@ from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pinned import PinnedBlock, is_pinned, pinned_bytes
 
-__all__ = ["LARGE", "Copy", "noted", "pass_on", "pinned", "receive", "send", "watched"]
+__all__ = ["LARGE", "Transfer", "noted", "pass_on", "pinned", "receive", "send", "watched"]
 
 Bytes = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ _BLOCK, _BLOCKS, _THREADS = 4 * 1024**2, 8, 8
 LARGE = 1024**2
 
 
-class Ring:
+class PinnedRing:
     """Pinned blocks of the host's memory, for one copy at a time."""
 
     def __init__(self, device: Device) -> None:
@@ -129,11 +129,11 @@ class Ring:
             raise
 
 
-_rings: dict[tuple[Device, str], Ring] = process.table()
+_rings: dict[tuple[Device, str], PinnedRing] = process.table()
 _making = process.lock()
 
 
-def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[Ring | None]:
+def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[PinnedRing | None]:
     """Give the ring for a copy of memory as :func:`_ring` does, at once; None also if the driver is as fast."""
     start = memory.__array_interface__["data"][0]
     is_plain = memory.size < LARGE or is_pinned(device, start, memory.size)
@@ -141,7 +141,7 @@ def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager
 
 
 @contextmanager
-def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
+def _ring(device: Device, way: str, wait: bool) -> Iterator[PinnedRing | None]:
     """Give the ring for a copy "up" to a device or "down" from it; None if it is in use, or there is no memory for it.
 
     With `wait`, until no other thread uses it.
@@ -150,7 +150,7 @@ def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
     if key not in _rings:
         with _making, suppress(cl.Error):  # the system has no more memory that can be pinned
             if key not in _rings:
-                _rings[key] = Ring(device)
+                _rings[key] = PinnedRing(device)
     ring = _rings.get(key)
     if ring is None or not ring.lock.acquire(blocking=wait):
         yield None
@@ -169,7 +169,7 @@ def pinned(device: Device) -> int:
     return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + pinned_bytes(device)
 
 
-class Copy(NamedTuple):
+class Transfer(NamedTuple):
     """A copy that was made: whether to the device, its bytes, and the seconds that the caller waited for it."""
 
     to_device: bool
@@ -177,13 +177,13 @@ class Copy(NamedTuple):
     seconds: float
 
 
-_watching: list[list[Copy]] = []
+_watching: list[list[Transfer]] = []
 
 
 @contextmanager
-def watched() -> Iterator[list[Copy]]:
+def watched() -> Iterator[list[Transfer]]:
     """Collect the copies that are made inside a block, by any thread."""
-    seen: list[Copy] = []
+    seen: list[Transfer] = []
     _watching.append(seen)
     try:
         yield seen
@@ -197,7 +197,7 @@ def noted(to_device: bool, nbytes: int) -> Iterator[None]:
     begin = time.perf_counter()
     yield
     for seen in _watching:
-        seen.append(Copy(to_device, nbytes, time.perf_counter() - begin))
+        seen.append(Transfer(to_device, nbytes, time.perf_counter() - begin))
 
 
 def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-__all__ = ["PARENT", "Process", "Servant", "cores", "serve"]
+__all__ = ["PARENT", "ProcessIdentity", "Servant", "cores", "serve"]
 
 #: Environment variable that tells the process who started it, who may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
@@ -35,7 +35,7 @@ _LOOK = 0.2
 _GRACE = 10
 
 
-class Process(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """A process, told from a later one that got the same number."""
 
     #: Machine, its boot and the name space that gives the number its meaning, so that containers with one cache folder
@@ -47,8 +47,8 @@ class Process(NamedTuple):
     started: str
 
     @staticmethod
-    def current() -> "Process":
-        return Process(_host(), os.getpid(), _started(os.getpid()))
+    def current() -> "ProcessIdentity":
+        return ProcessIdentity(_host(), os.getpid(), _started(os.getpid()))
 
     def is_dead(self) -> bool:
         """Tell whether the process surely no longer runs; False where that cannot be known."""

@@ -26,7 +26,7 @@ _NONE: Times = {}
 _GRAPH = "graph"
 
 
-class _Known:
+class _DeviceTimes:
     """The times of one device."""
 
     def __init__(self, times: dict[Key, Times]) -> None:
@@ -35,7 +35,7 @@ class _Known:
         self.points = {_GRAPH if k.family == _GRAPH else int(np.prod(k.extents, dtype=object)) for k in times}
 
 
-_devices: dict[tuple[TuningCache, str], _Known] = {}
+_devices: dict[tuple[TuningCache, str], _DeviceTimes] = {}
 
 
 def measured(what: Computation | Graph, device: Device) -> Mapping[str, float]:
@@ -68,7 +68,7 @@ def _key_of(what: Computation | Graph, device: Device) -> Key:
     return Key(_GRAPH, (), hashlib.sha256(text.encode()).hexdigest()[:32], device.identity, GENERATOR)
 
 
-def _known(device: Device) -> _Known:
+def _known(device: Device) -> _DeviceTimes:
     name = cache(), device.identity
     found = _devices.get(name)
-    return _devices.setdefault(name, _Known(cache().times(device.identity))) if found is None else found
+    return _devices.setdefault(name, _DeviceTimes(cache().times(device.identity))) if found is None else found

@@ -75,7 +75,7 @@ class _Summary(NamedTuple):
 def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
     """The bodies inside of a statement."""
     match s:
-        case st.Block():
+        case st.Scope():
             return (s.body,)
         case st.For():
             return (s.body if isinstance(s.body, tuple) else (s.body,),)
@@ -89,8 +89,8 @@ def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
 def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
     """The statement with what a function makes of the bodies inside of it."""
     match s:
-        case st.Block():
-            return st.Block(changed(s.body))
+        case st.Scope():
+            return st.Scope(changed(s.body))
         case st.For(body=tuple() as body):
             return replace(s, body=changed(body))
         case st.If():

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.accesses import Accesses
 from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
-from mdhnp.codegen.ir.statements import Assign, Block, Body, Comment, Declare, For, If, Let, Stmt, Store, Test
+from mdhnp.codegen.ir.statements import Assign, Scope, Body, Comment, Declare, For, If, Let, Stmt, Store, Test
 from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
 
 __all__ = ["Builder"]
@@ -60,7 +60,7 @@ class Builder:
 
     def block(self) -> AbstractContextManager[None]:
         """A body of its own."""
-        return self._inside(Block)
+        return self._inside(Scope)
 
     def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> AbstractContextManager[None]:
         """A loop that counts on; where it has no beginning, from the variable's value."""

@@ -12,7 +12,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 __all__ = [
-    "ONE", "ZERO", "Atom", "Call", "Choice", "Compare", "Index", "Limit", "Var", "call", "choice", "clamp", "constant",
+    "ONE", "ZERO", "Atom", "IndexFunction", "IndexChoice", "Compare", "Index", "Limit", "Var", "call", "choice", "clamp", "constant",
     "least", "most", "named", "open_tests", "variable",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ class Var(NamedTuple):
     agreed: bool = False
 
 
-class Call(NamedTuple):
+class IndexFunction(NamedTuple):
     """A function of indices.
 
     `min`, `max`, `clamp` (into the range from the second to the third), `quotient` and `remainder` (of what is not
@@ -45,7 +45,7 @@ class Call(NamedTuple):
     arguments: tuple["Index", ...]
 
 
-class Choice(NamedTuple):
+class IndexChoice(NamedTuple):
     """One index where all conditions hold, else another."""
 
     tests: tuple["Compare", ...]
@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     elsewhere: "Index"
 
 
-Atom = Var | Call | Choice
+Atom = Var | IndexFunction | IndexChoice
 _SIGNS = {"quotient": "//", "remainder": "%"}
 Sign = Literal["<", "<=", ">", ">=", "=="]
 
@@ -202,7 +202,7 @@ def named(atom: Atom) -> str:
     """The plain text of a variable or call."""
     if isinstance(atom, Var):
         return atom.stem if atom.number is None else f"{atom.stem}{atom.number}"
-    if isinstance(atom, Choice):
+    if isinstance(atom, IndexChoice):
         return f"({' and '.join(map(str, atom.tests))} ? {atom.inside} : {atom.elsewhere})"
     if atom.function in _SIGNS:
         left, right = atom.arguments
@@ -219,7 +219,7 @@ def constant(number: int) -> Index:
 
 
 def call(function: str, *arguments: Index) -> Index:
-    return Index((((Call(function, arguments),), 1),))
+    return Index((((IndexFunction(function, arguments),), 1),))
 
 
 def least(a: Index, b: Index) -> Index:
@@ -245,7 +245,7 @@ def clamp(value: Index, low: Index, high: Index) -> Index:
 
 def choice(tests: tuple[Compare, ...], inside: Index, elsewhere: Index) -> Index:
     """One index where all conditions hold, else another."""
-    return Index((((Choice(tests, inside, elsewhere),), 1),)) if tests else inside
+    return Index((((IndexChoice(tests, inside, elsewhere),), 1),)) if tests else inside
 
 
 def _spanned(left: tuple[Limit, Limit], right: tuple[Limit, Limit]) -> tuple[Limit, Limit]:
@@ -257,7 +257,7 @@ def _spanned(left: tuple[Limit, Limit], right: tuple[Limit, Limit]) -> tuple[Lim
 def _range(atom: Atom) -> tuple[Limit, Limit]:
     if isinstance(atom, Var):
         return atom.low, atom.high
-    if isinstance(atom, Choice):
+    if isinstance(atom, IndexChoice):
         inside, elsewhere = atom.inside.range(), atom.elsewhere.range()
         return min(inside[0], elsewhere[0]), max(inside[1], elsewhere[1])
     ranges = [a.range() for a in atom.arguments]

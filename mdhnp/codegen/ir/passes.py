@@ -70,8 +70,8 @@ class _Barriers:
                 found.insert(touched, st.Barrier(between))
                 pending.clear()
             match s:
-                case st.Block():
-                    s = st.Block(self.placed(s.body, pending))
+                case st.Scope():
+                    s = st.Scope(self.placed(s.body, pending))
                 case st.For(body=tuple() as inner):
                     inner = self._round(inner)
                     s = replace(s, body=inner)
@@ -158,8 +158,8 @@ def lower_pipelines(body: st.Body) -> st.Body:
 def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:
     """A group of copies for each round, which may be empty: so their number tells what is still under way."""
     first = _loop(p.filled, constant(p.stages - 1), (*_first(p), st.Commit()))
-    fill = st.Block((_ahead(p), _if_any(p, p.fill), st.Commit()))
-    return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), st.Barrier(), fill, st.Block(p.work)))]
+    fill = st.Scope((_ahead(p), _if_any(p, p.fill), st.Commit()))
+    return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), st.Barrier(), fill, st.Scope(p.work)))]
 
 
 def _through_registers(p: st.Pipeline) -> list[st.Stmt]:
@@ -168,10 +168,10 @@ def _through_registers(p: st.Pipeline) -> list[st.Stmt]:
     declared = [st.Declare(r, Const("0", r.dtype)) for r in held]
     loads = {c: st.Assign(r, c.source) for c, r in zip(copies, held, strict=True)}
     stores = {c: st.Store(c.target, c.at, r) for c, r in zip(copies, held, strict=True)}
-    load = st.Block((_ahead(p), _if_any(p, _instead(p.fill, loads))))
-    store = st.Block((_ahead(p), _if_any(p, _instead(p.fill, stores))))
+    load = st.Scope((_ahead(p), _if_any(p, _instead(p.fill, loads))))
+    store = st.Scope((_ahead(p), _if_any(p, _instead(p.fill, stores))))
     first = _loop(p.filled, constant(p.stages - 1), _first(p))
-    return [first, _loop(p.round, p.rounds, (st.Barrier(), *declared, load, st.Block(p.work), store))]
+    return [first, _loop(p.round, p.rounds, (st.Barrier(), *declared, load, st.Scope(p.work), store))]
 
 
 def _loop(var: Var, end: Index, body: st.Body) -> st.For:

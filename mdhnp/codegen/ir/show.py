@@ -31,7 +31,7 @@ def _indented(body: Iterable[st.Stmt]) -> Iterator[str]:
 
 def _line(s: st.Stmt) -> str:
     match s:
-        case st.Block():
+        case st.Scope():
             return "block"
         case st.For():
             begin = "" if s.begin is None else f" from {s.begin}"
@@ -127,7 +127,7 @@ def value(v: ir.Value) -> str:
             return _applied(v)
         case ir.Address():
             return f"{v.buffer.name}[{v.offset}{''.join([f', {count} by {step}' for count, step in v.axes])}]"
-        case ir.CText():
+        case ir.CTextCall():
             return f"{v.name}({', '.join(map(value, v.args))})"
         case ir.Shuffled():
             where = f"{v.distance * -1} before" if v.backwards else f"{v.distance} further on"

@@ -9,10 +9,10 @@ compare as data. `builder.py` makes them in order, `passes.py` changes them, `sh
 from dataclasses import dataclass
 
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
-from mdhnp.codegen.ir.values import Buffer, CText, Load, Outside, Register, Value
+from mdhnp.codegen.ir.values import Buffer, CTextCall, Load, Outside, Register, Value
 
 __all__ = [
-    "AllocLocal", "Assign", "Barrier", "Block", "Body", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
+    "AllocLocal", "Assign", "Barrier", "Scope", "Body", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
     "FillLanes", "For", "If", "Let", "LoadMatrix", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store",
     "Test", "Transpose", "Truth", "Wait",
 ]  # fmt: skip
@@ -36,7 +36,7 @@ Test = Compare | Truth | Not
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Scope:
     """Statements with names of their own."""
 
     body: "Body"
@@ -188,7 +188,7 @@ class FillLanes:
 class CallInto:
     """Call a scalar function given as OpenCL C, which has several results; these are new variables."""
 
-    call: CText
+    call: CTextCall
     results: tuple[Register, ...]
 
 
@@ -249,7 +249,7 @@ class Comment:
 
 
 Stmt = (
-    Block | For | If | Let | Declare | Assign | Store | Copy | Transpose | Clear | FillLanes | CallInto | AllocLocal
+    Scope | For | If | Let | Declare | Assign | Store | Copy | Transpose | Clear | FillLanes | CallInto | AllocLocal
     | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct
 )  # fmt: skip
 

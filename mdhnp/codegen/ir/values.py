@@ -14,7 +14,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 __all__ = [
-    "BOOL", "HALF", "Address", "Apply", "Buffer", "CText", "Const", "IndexValue", "Load", "LoadRow", "Outside",
+    "BOOL", "HALF", "Address", "Apply", "Buffer", "CTextCall", "Const", "IndexValue", "Load", "LoadRow", "Outside",
     "Register", "Shuffled", "Space", "Value", "half", "in_type", "splat",
 ]  # fmt: skip
 
@@ -93,7 +93,7 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class CText:
+class CTextCall:
     """A scalar function given as OpenCL C, with one result."""
 
     name: str
@@ -208,7 +208,7 @@ class Address:
 
 
 Value = (
-    Register | Const | Apply | CText | IndexValue | Outside | Load | LoadRow | Address | Shuffled
+    Register | Const | Apply | CTextCall | IndexValue | Outside | Load | LoadRow | Address | Shuffled
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class _Kernel:
         self._lines: list[str] = []
         self._indent = ""
         self._writers: dict[type, Callable[[Any], None]] = {
-            ir.Block: lambda s: self._braces("{", s.body),
+            ir.Scope: lambda s: self._braces("{", s.body),
             ir.For: self._for,
             ir.If: self._if,
             ir.Let: lambda s: self._line(f"const {self._declared(s)}"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.ir import values as ir
-from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.index import Atom, IndexFunction, IndexChoice, Compare, Index, Var
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import (
     Text,
@@ -42,7 +42,7 @@ class Values:
             ir.Const: lambda v: Text(constant(v.literal, v.dtype), v.dtype),
             ir.Apply: self._apply,
             ir.Address: self._address,
-            ir.CText: self._c_text,
+            ir.CTextCall: self._c_text,
             ir.Shuffled: self._shuffled,
             ir.IndexValue: self._index_value,
             ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
@@ -76,7 +76,7 @@ class Values:
         """Write a factor of a product; divisions need no parentheses where they come first."""
         if isinstance(atom, Var):
             return self.name(atom)
-        if isinstance(atom, Choice):
+        if isinstance(atom, IndexChoice):
             tests, inside, elsewhere = self.tests(atom.tests), self.index(atom.inside), self.index(atom.elsewhere)
             return f"({tests} ? {inside} : {elsewhere})"
         if atom.function in _IDS:
@@ -93,7 +93,7 @@ class Values:
         """Write an argument of a function whose arguments must be of one type."""
         return f"{self.index(index)}l" if self._helpers.index == "long" and not index.terms else self.index(index)
 
-    def _division(self, division: Call) -> str:
+    def _division(self, division: IndexFunction) -> str:
         left, right = division.arguments
         one_term = len(left.terms) == 1 and not left.constant and left.terms[0][1] > 0
         above = self.index(left) if one_term else f"({self.index(left)})"
@@ -126,7 +126,7 @@ class Values:
         sizes = [self.index(size) for axis in v.axes for size in axis]
         return Text(", ".join([f"{v.buffer.name} + {self.index(v.offset)}", *sizes]), v.dtype)
 
-    def _c_text(self, v: ir.CText) -> Text:
+    def _c_text(self, v: ir.CTextCall) -> Text:
         name = self._helpers.user(v.name, v.source)
         return Text(f"{name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
 

@@ -4,7 +4,7 @@
 exported entries, and those that come with the package (`shipped/`).
 """
 
-from mdhnp.tuning.cache.records import Entry, Key, Measurement
+from mdhnp.tuning.cache.records import BestSchedule, Key, Measurement
 from mdhnp.tuning.cache.tuning_cache import TuningCache, cache
 
-__all__ = ["Entry", "Key", "Measurement", "TuningCache", "cache"]
+__all__ = ["BestSchedule", "Key", "Measurement", "TuningCache", "cache"]

@@ -14,7 +14,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import check_fields
 
 __all__ = [
-    "Entry", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key",
+    "BestSchedule", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key",
     "read_measurement", "read_schedule",
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BestSchedule:
     """The best schedule found for a key. ValueError if a field is out of range or `tuned_at` is no date."""
 
     #: For the canonical MDH.
@@ -102,10 +102,10 @@ def read_key(fields: Any) -> Key:
     return Key(**found | {"extents": tuple(found["extents"])})
 
 
-def read_entry(fields: Any) -> Entry:
+def read_entry(fields: Any) -> BestSchedule:
     """Read an entry; ValueError names the field that is wrong."""
     found = _read(fields, "", seconds=float, evaluations=int, tuned_at=str, mdh=str, source=str)
-    return Entry(schedule=read_schedule(json.dumps(fields.get("schedule"))), **found)
+    return BestSchedule(schedule=read_schedule(json.dumps(fields.get("schedule"))), **found)
 
 
 def read_measurement(fields: Any) -> Measurement:

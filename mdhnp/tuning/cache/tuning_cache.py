@@ -22,9 +22,9 @@ import numpy as np
 
 from mdhnp.runtime.private import tuning_file
 from mdhnp.tuning.cache.database import Database
-from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times, read_entry, read_measurement
+from mdhnp.tuning.cache.records import BestSchedule, Key, Measurement, Times, read_entry, read_measurement
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
-from mdhnp.tuning.processes import Process
+from mdhnp.tuning.processes import ProcessIdentity
 
 __all__ = ["TuningCache", "cache"]
 
@@ -70,12 +70,12 @@ class TuningCache:
         """Why the cache is in memory and ends with the process; None while it is in the file."""
         return self._database.trouble
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> BestSchedule | None:
         """Give the entry of exactly this key: the user's own, else one that came with the package."""
         entry = self._database.read(lambda db: _one(db, "entry", key, read_entry))
         return entry if entry is not None else shipped_entries().get(key)
 
-    def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, Entry]]:
+    def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, BestSchedule]]:
         """Give entries of the same family, device and generator: the key's own first, then those of similar extents.
 
         They are ordered by the sum of ``|log(extent ratio)|`` over the dimensions.
@@ -87,10 +87,10 @@ class TuningCache:
         found = shipped | {k: row for row in own if (k := _key(row)) is not None}
         comparable = [k for k in found if len(k.extents) == len(key.extents)]
         comparable.sort(key=lambda k: (k != key, _distance(k.extents, key.extents), k.exact))
-        entries = ((k, e if isinstance(e := found[k], Entry) else _content(e, read_entry)) for k in comparable)
+        entries = ((k, e if isinstance(e := found[k], BestSchedule) else _content(e, read_entry)) for k in comparable)
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
-    def put(self, key: Key, entry: Entry, *, replace: bool = False) -> bool:
+    def put(self, key: Key, entry: BestSchedule, *, replace: bool = False) -> bool:
         """Keep an entry in place of one that is slower and was not tuned later, or with `replace` of any.
 
         Gives whether it was kept.
@@ -114,7 +114,7 @@ class TuningCache:
         found = self._read("measurement", _IS_KEY, _columns(key))
         return [m for row in found if (m := _content(row, read_measurement)) is not None]
 
-    def entries(self) -> list[tuple[Key, Entry]]:
+    def entries(self) -> list[tuple[Key, BestSchedule]]:
         """Give the user's own entries, oldest key first."""
         found = [(_key(row), _content(row, read_entry)) for row in self._read("entry", _ALL)]
         return [(key, entry) for key, entry in found if key is not None and entry is not None]
@@ -163,7 +163,7 @@ class TuningCache:
         name = owner or os.urandom(8).hex()
 
         def work(db: sqlite3.Connection) -> str | None:
-            me, now, claim = Process.current(), time.time(), _one(db, "claim", key, _read_claim)
+            me, now, claim = ProcessIdentity.current(), time.time(), _one(db, "claim", key, _read_claim)
             if claim is not None and claim[:2] != (name, me):
                 is_fresh = abs(now - claim[2]) <= _STALE  # clocks may have been set back
                 if is_fresh and not claim[1].is_dead():
@@ -178,7 +178,7 @@ class TuningCache:
 
         def work(db: sqlite3.Connection) -> None:
             claim = _one(db, "claim", key, _read_claim)
-            if claim is not None and claim[:2] == (owner, Process.current()):
+            if claim is not None and claim[:2] == (owner, ProcessIdentity.current()):
                 db.execute(f"DELETE FROM records WHERE kind = 'claim' AND {_IS_KEY}", _columns(key))
 
         self._database.write(work)
@@ -264,10 +264,10 @@ def _one(db: sqlite3.Connection, kind: Kind, key: Key, read: Callable[[Any], T])
     return _content(found[0], read) if found else None
 
 
-def _read_claim(content: Any) -> tuple[str, Process, float]:
+def _read_claim(content: Any) -> tuple[str, ProcessIdentity, float]:
     """Give the owner, its process, and when it last renewed its claim."""
     owner, (host, pid, started), renewed = content
-    return owner, Process(host, int(pid), started), float(renewed)
+    return owner, ProcessIdentity(host, int(pid), started), float(renewed)
 
 
 def _columns(key: Key) -> Row:

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mdhnp.tuning.cache.records import Entry, Key, Times, expect, read_entry, read_key
+from mdhnp.tuning.cache.records import BestSchedule, Key, Times, expect, read_entry, read_key
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
 
@@ -29,7 +29,7 @@ _SAID = 5  # problems in an error's message
 
 
 def write_wisdom(
-    path: str | os.PathLike[str], entries: Iterable[tuple[Key, Entry]], times: Mapping[Key, Times]
+    path: str | os.PathLike[str], entries: Iterable[tuple[Key, BestSchedule]], times: Mapping[Key, Times]
 ) -> None:
     """Write entries and times to a file, whole or not at all, else OSError; equal ones give equal files."""
     path = Path(path)
@@ -51,7 +51,7 @@ def write_wisdom(
         raise
 
 
-def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key, Times]]:
+def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, BestSchedule]], dict[Key, Times]]:
     """Read the text of a file, which error messages call by a name.
 
     ValueError if anything in it is wrong: which field of which entry, counted from 0.
@@ -85,10 +85,10 @@ def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key
 
 
 @cache
-def shipped_entries() -> dict[Key, Entry]:
+def shipped_entries() -> dict[Key, BestSchedule]:
     """Give the entries that come with the package; a file that cannot be read is left out, with a warning."""
     folder = importlib.resources.files("mdhnp.tuning.cache") / "shipped"
-    entries: dict[Key, Entry] = {}
+    entries: dict[Key, BestSchedule] = {}
     files = [file for file in folder.iterdir() if file.name.endswith(".json")] if folder.is_dir() else []
     for file in sorted(files, key=lambda file: file.name):
         try:
@@ -102,7 +102,7 @@ def shipped_entries() -> dict[Key, Entry]:
     return entries
 
 
-def _read_pair(fields: Any) -> tuple[Key, Entry]:
+def _read_pair(fields: Any) -> tuple[Key, BestSchedule]:
     entry = read_entry(fields)
     key = read_key(fields.get("key"))
     if len(entry.schedule.num_wg) != len(key.extents):

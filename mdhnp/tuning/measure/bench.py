@@ -26,7 +26,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.check import drawn, is_close
 
-__all__ = ["Bench", "Task", "begin", "perform", "runs_after"]
+__all__ = ["Bench", "TuningTask", "begin", "perform", "runs_after"]
 
 Array = npt.NDArray[Any]
 
@@ -49,7 +49,7 @@ _bench: "Bench | None" = None
 
 
 @dataclass(frozen=True)
-class Task:
+class TuningTask:
     """What to tune: a stage in canonical form, a device, and the schedule whose result counts as right.
 
     The device is named by its identity and its position among devices of the same.
@@ -62,7 +62,7 @@ class Task:
     position: int = 0
 
 
-def begin(kind: "Callable[[Task, bool], Bench]", task: Task, measures: bool) -> None:
+def begin(kind: "Callable[[TuningTask, bool], Bench]", task: TuningTask, measures: bool) -> None:
     """Have this process, which does nothing else, measure or only compile."""
     global _bench  # noqa: PLW0603
     _bench = kind(task, measures)
@@ -82,7 +82,7 @@ def runs_after(first: float, *, by_turns: bool) -> int:
 class Bench:
     """One stage's program; where it `measures`, also arrays, right results, and timing."""
 
-    def __init__(self, task: Task, measures: bool = True) -> None:
+    def __init__(self, task: TuningTask, measures: bool = True) -> None:
         self.device = _device_of(task)
         self.h = task.mdhom
         self.stage, self.outputs = _stage(self.h)
@@ -191,7 +191,7 @@ class Bench:
         return time.perf_counter() - begin
 
 
-def _device_of(task: Task) -> Device:
+def _device_of(task: TuningTask) -> Device:
     found = equal_devices(task.device)
     if task.position >= len(found):
         raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")

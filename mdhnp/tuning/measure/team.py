@@ -20,7 +20,7 @@ from typing import IO, Any, ClassVar, TypeVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
-from mdhnp.tuning.measure.bench import Bench, Task, begin, perform
+from mdhnp.tuning.measure.bench import Bench, TuningTask, begin, perform
 from mdhnp.tuning.processes import Servant
 
 __all__ = ["Team", "Worker", "WorkerError"]
@@ -49,7 +49,7 @@ class Worker:
     #: What the process has.
     kind: ClassVar[type[Bench]] = Bench
 
-    def __init__(self, task: Task, limit: float = 20.0, *, measures: bool = True) -> None:
+    def __init__(self, task: TuningTask, limit: float = 20.0, *, measures: bool = True) -> None:
         self._task, self._limit, self._measures = task, limit, measures
         self._what = "measuring process" if measures else "compiling process"
         self._servant: Servant | None = None
@@ -136,7 +136,7 @@ class Team:
     """
 
     def __init__(
-        self, task: Task, positions: Sequence[int], limit: float, builders: int = 0, *, overlaps: bool = False
+        self, task: TuningTask, positions: Sequence[int], limit: float, builders: int = 0, *, overlaps: bool = False
     ) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
         self._builders = [Worker(task, limit, measures=False) for _ in range(builders)]

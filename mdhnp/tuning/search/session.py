@@ -21,9 +21,9 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.tuning.cache import TuningCache, cache
-from mdhnp.tuning.cache.records import Entry, Measurement
+from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import key_of, tuned_for
-from mdhnp.tuning.measure.bench import Task, runs_after
+from mdhnp.tuning.measure.bench import TuningTask, runs_after
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
@@ -136,7 +136,7 @@ def tune_stage(
 def _team(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
     """Workers on the devices, which are known by their positions among equal ones."""
     first, *others = members
-    task = Task(h, first.identity, default(h, first.caps), seed)
+    task = TuningTask(h, first.identity, default(h, first.caps), seed)
     equal = equal_devices(task.device)
     least, most = _BUILDING_LIMITS
     limit = min(max(_BUILDING * budget, least), most)
@@ -180,7 +180,7 @@ class _Tuning:
                     raise
                 # The user has had enough of searching; what was found counts.
                 (best, seconds), compared, stopped = self._search.best, False, True
-        entry = Entry(best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h))
+        entry = BestSchedule(best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h))
         # Only an entry that was timed again, in the same minute, gives way to a slower time.
         if not self._known.put(self._key, entry, replace=compared):
             kept = self._known.get(self._key)
