@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.stencil import stencil
     from mdhnp.frontend.types import *
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
-    from mdhnp.runtime.executable import LaunchError
+    from mdhnp.runtime.pending import LaunchError
     from mdhnp.runtime.programs import BuildError
 
 __version__ = "0.1.0"

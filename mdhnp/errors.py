@@ -10,8 +10,6 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from numpy.exceptions import AxisError
 
-__all__ = ["ARGUMENTS", "guarded", "raise_named"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: What is raised for arguments; other errors, as of devices, speak of kernels.

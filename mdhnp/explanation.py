@@ -20,8 +20,6 @@ from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
-__all__ = ["Explanation", "explain"]
-
 _ORIGINS = {"tuned": "tuned", "similar": "tuned for similar extents", "default": "default", "general": "for all sizes"}
 
 

@@ -4,8 +4,6 @@ The array API standard's functions, and NumPy's of the same kind: most programs 
 takes long to import.
 """
 
-__all__ = ["LATER", "MODULES", "NOT_OFFERED", "NUMPYS"]
-
 _NAMES = {
     "elementwise": """
         abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
@@ -57,7 +55,7 @@ _HEAVY = {
     "frontend.prl": "Links prl",
     "frontend.stencil": "stencil",
     "runtime.devices": "Device NoDeviceError device devices",
-    "runtime.executable": "LaunchError",
+    "runtime.pending": "LaunchError",
     "runtime.programs": "BuildError",
 }
 

@@ -22,8 +22,6 @@ from mdhnp.frontend import (
 from mdhnp.frontend.einsum import einsum
 from mdhnp.process import process
 
-__all__ = ["patch"]
-
 _OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
     np: (
         einsum, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-__all__ = ["Process", "process", "unforked"]
-
 _PATIENCE = 10.0  # seconds that a fork waits at most
 
 

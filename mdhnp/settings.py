@@ -16,8 +16,6 @@ from typing import Any, Literal, get_args
 
 from mdhnp.process import process
 
-__all__ = ["Config", "Fallback", "Host", "Level", "Mode", "Precision", "Specialise", "Tuning", "config"]
-
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
 Fallback = Literal["auto", "numpy", "error"]

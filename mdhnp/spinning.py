@@ -7,8 +7,6 @@ variable is read once, when OpenBLAS is loaded. Imports nothing of the package, 
 import os
 import sys
 
-__all__ = ["rest_soon", "spinning"]
-
 #: Two to this power is the number of a core's cycles for which an idle thread of OpenBLAS spins; 26 by default.
 _CYCLES = "16"
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-__all__ = ["collected", "warn"]
-
 _collecting: ContextVar[list[str] | None] = ContextVar("mdhnp_warnings", default=None)
 
 

@@ -20,7 +20,8 @@ from ir_walk import Evaluator
 
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir import values as ir
-from mdhnp.codegen.program import Argument, Program
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime.layout import Layout
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 

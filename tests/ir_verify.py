@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import IndexFunction, IndexChoice, Compare, Index, Var
+from mdhnp.codegen.ir.index import Compare, Index, IndexChoice, IndexFunction, Var
 from mdhnp.codegen.ir.passes import has_barrier
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
-    Scope,
     CallInto,
     Clear,
     Copy,
@@ -26,6 +25,7 @@ from mdhnp.codegen.ir.statements import (
     MatrixProduct,
     Pipeline,
     Procedure,
+    Scope,
     Stmt,
     Store,
     Transpose,

@@ -11,12 +11,11 @@ import numpy as np
 from ir_verify import verify
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Atom, IndexFunction, IndexChoice, Compare, Index, Limit, Var
+from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexFunction, Limit, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
     Barrier,
-    Scope,
     Clear,
     Commit,
     Copy,
@@ -28,6 +27,7 @@ from mdhnp.codegen.ir.statements import (
     LoadMatrix,
     Not,
     Procedure,
+    Scope,
     Stmt,
     Store,
     Test,

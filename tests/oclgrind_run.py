@@ -19,8 +19,9 @@ from schedules import CAPS, schedule
 from strategies import Array, case
 
 from mdhnp.codegen import Program, generate
-from mdhnp.codegen.program import Argument, Kernel
+from mdhnp.codegen.program import Kernel
 from mdhnp.mdh import MdHom, canonical, interpret, stages
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime.devices import find_device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build

@@ -73,7 +73,9 @@ def test_random_cuts_of_random_mdhs_on_devices(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
-    def by_definition(self: kernel.DeviceCall, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
+    def by_definition(
+        self: kernel.DeviceCall, device: Device, arrays: Any, into: Any = None
+    ) -> tuple[mdhnp.Array, ...]:
         plain = [np.asarray(mdhnp.arrays.array.make(a, device).numpy()) for a in arrays]
         found = interpret(self.mdhom, *plain)
         if into is not None:

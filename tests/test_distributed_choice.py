@@ -21,7 +21,9 @@ def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
     negative = mdhnp.md_hom(np.negative, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j] -> b[i,j]").bind(a)
     usual = machine(operation=1e-12, byte=2e-11, asking=4e-5, moving=5e-11, handing=0.0)
     stretches = ((0, 300 * row), (0, 0), (300 * row, 1000 * row))
-    found = choose(negative, [Operand(StridedBox(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1), (usual,) * 3)
+    found = choose(
+        negative, [Operand(StridedBox(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1), (usual,) * 3
+    )
     assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
 
 

@@ -21,7 +21,7 @@ WALK = [
     ("calls/call.py", "call", "was this call made before? are there Arrays?"),
     ("calls/call.py", "_first", "what does each answer below lead to?"),
     ("calls/operands.py", "unsupported", "can kernels compute with these types?"),
-    ("calls/store.py", "Store.recall", "was it made so long ago that its entry is an old one?"),
+    ("calls/store.py", "EntryStore.recall", "was it made so long ago that its entry is an old one?"),
     ("calls/call.py", "_planned", "which arrays does it read, and where are they?"),
     ("frontend/gufuncs.py", "_describe", "which MDH is it?"),
     ("calls/steps.py", "CallRequest.plan", "are there several devices? may rules be applied in other ways?"),

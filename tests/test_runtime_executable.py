@@ -17,12 +17,14 @@ import pyopencl as cl
 import pytest
 from numpy.typing import NDArray
 
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime import launches
 from mdhnp.runtime.devices import Device, devices
-from mdhnp.runtime.executable import Executable, LaunchError
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, SystemMemory
+from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError
 
 Array = NDArray[np.float32]

@@ -11,7 +11,8 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime import capabilities, devices, handle
 from mdhnp.runtime.devices import Device, NoDeviceError, find_device, refused
 from mdhnp.runtime.executable import Executable

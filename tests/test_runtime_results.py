@@ -18,8 +18,9 @@ import pytest
 
 import mdhnp
 from mdhnp.calls.operands import addressable
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
 from mdhnp.dask.task import Assembly, assembled
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable

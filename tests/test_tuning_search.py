@@ -283,7 +283,9 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
     assert adapt(near, bad, CAPS) is None
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     for extents in (h.extents, (0, 64, 64)):
-        cache().put(replace(key_of(h, device), extents=extents), BestSchedule(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
+        cache().put(
+            replace(key_of(h, device), extents=extents), BestSchedule(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h))
+        )
     assert tuned_for(h, device) is None
     assert untuned_for(h, device) == (default(h, device.caps), "default")
     assert untuned_for(near, device) == (default(near, device.caps), "default")

@@ -31,7 +31,9 @@ def key(*extents: int, family: str = "product", device: str = "this device", gen
 
 
 def entry(seconds: float = 1e-3, schedule: Schedule = RICH, tuned_at: str = "2026-02-03T04:05:06Z") -> BestSchedule:
-    return BestSchedule(schedule, seconds, 50, tuned_at, "md_hom((x0 * x1), (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]")
+    return BestSchedule(
+        schedule, seconds, 50, tuned_at, "md_hom((x0 * x1), (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]"
+    )
 
 
 def measurement(number: int = 0) -> Measurement:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # which load OpenCL
 
     from mdhnp.runtime.handle import Device
 
-__all__ = ["HOST", "Array", "is_array", "make", "view_of"]
-
 #: What DLPack calls the host's memory, and OpenCL's.
 HOST, _OPENCL = 1, 4
 

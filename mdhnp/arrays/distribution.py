@@ -5,8 +5,6 @@ Source: Steuwer & Gorlatch, "SkelCL", Section 2.3: single, copy, block, overlap.
 
 from dataclasses import dataclass
 
-__all__ = ["BlockDistribution", "CopyDistribution", "Distribution", "Single"]
-
 
 @dataclass(frozen=True)
 class Distribution:

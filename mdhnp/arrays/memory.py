@@ -6,8 +6,6 @@ from mdhnp.runtime import pending, results, transfers
 from mdhnp.runtime.devices import default_device, find_target
 from mdhnp.runtime.pool import MemoryInfo, pool
 
-__all__ = ["MemoryInfo", "memory_info", "synchronize"]
-
 
 def synchronize(device: Any = None) -> None:
     """Wait until a device has done all that was enqueued.

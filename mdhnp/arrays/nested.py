@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["each"]
-
 
 def each(x: Any, change: Callable[[Any], Any]) -> Any:
     """Change what is in nested tuples, lists and dictionaries.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.handle import Device
     from mdhnp.runtime.layout import Layout
 
-__all__ = ["adopted", "device_of", "elements_in", "elements_of"]
-
 
 def adopted(array: Any) -> Array:
     """Return an array of pyopencl's as an Array: in its buffer where kernels can work there, else in a copy."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
 
-__all__ = ["FEW", "changed", "constant", "empty", "fixed", "is_fixed", "put"]
-
 #: Bytes up to which an operand is kept on the device for the next call: weights, factors.
 FEW = 1024
 #: Small operands that are kept on each device, since they come again in most programs.

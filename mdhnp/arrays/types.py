@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUPPORTED", "checked_type"]
-
 #: In the machine's own byte order (other orders are no members).
 SUPPORTED = frozenset(
     np.dtype(t)

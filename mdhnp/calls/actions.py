@@ -197,7 +197,7 @@ def order_kernels(p: Progress, _: Any) -> None:
 
 def order_search(p: Progress, _: Any) -> None:
     request, how = p.request, (config.budget, config.evaluations)
-    submit(p, loading.search.Search(request.mdhom, request.layouts, request.device.identity, *how))
+    submit(p, loading.search.SearchJob(request.mdhom, request.layouts, request.device.identity, *how))
 
 
 def order_rewritings(p: Progress, call: "CallRequest") -> None:

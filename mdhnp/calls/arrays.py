@@ -16,8 +16,6 @@ from mdhnp.calls.operands import addressable, unsupported
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["brought", "device_of", "on_device", "wrapped"]
-
 
 def device_of(function: str, operands: Sequence[Any]) -> "Device":
     """Give the one device of all Arrays among operands, of which there is one at least; ValueError names several.

@@ -16,8 +16,6 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import contiguous, unit
 
-__all__ = ["PlacedBox", "assembly", "box_of"]
-
 
 class PlacedBox(NamedTuple):
     """A box of an array, and what is put there."""

@@ -32,8 +32,6 @@ from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
 from mdhnp.tuning.times import KERNELS, remember
 
-__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "install", "keep", "pack"]
-
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
 

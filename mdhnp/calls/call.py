@@ -24,8 +24,6 @@ from mdhnp.settings import Mode, config
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
 
-__all__ = ["call"]
-
 
 def call(
     what: tuple[Any, ...],

@@ -16,8 +16,6 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.default import default
 from mdhnp.tuning.measure.machine import machine_of
 
-__all__ = ["Candidate", "choose", "computing_times", "fastest_kernels", "kernel_times", "on_device"]
-
 #: Seconds that a call of kernels takes beside the launch, for its plan and its result: on a Xeon of 2.6 GHz.
 _OWN = 3e-6
 #: Seconds of a call by NumPy, roughly, up to which it is small: rates of large calls are not measured for it.

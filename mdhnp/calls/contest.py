@@ -19,8 +19,6 @@ from mdhnp.calls.entry import Entry, Spent, Watcher
 from mdhnp.calls.plans import Plan
 from mdhnp.warning import warn
 
-__all__ = ["Contest"]
-
 #: Part of all time spent that slower plans may have cost.
 _SHARE = 0.05
 

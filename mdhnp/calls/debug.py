@@ -8,8 +8,6 @@ from mdhnp.calls.plans import ByNumpy, Kernels, Leaf, Nothing, Plan, SlicedKerne
 from mdhnp.calls.request import Request
 from mdhnp.settings import config
 
-__all__ = ["lines", "show"]
-
 
 def show(request: Request, plan: Plan, seconds: float) -> None:
     """Write what there is to know about a plan that took so long to make, as far as the settings say."""

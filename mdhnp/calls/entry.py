@@ -14,8 +14,6 @@ from mdhnp.calls.operands import scalar
 from mdhnp.calls.plans import Plan
 from mdhnp.warning import warn
 
-__all__ = ["Entry", "Spent", "Start", "Watcher"]
-
 Array = npt.NDArray[Any]
 
 

@@ -11,8 +11,6 @@ from mdhnp.mdh import Computation, MdHom, Stage, canonical
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
 
-__all__ = ["general_procedures", "general_program"]
-
 #: With more applications of the scalar function than this, a first call is not worth a general kernel.
 _LARGE = 1 << 31
 

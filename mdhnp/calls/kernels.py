@@ -21,10 +21,11 @@ from mdhnp.fusion.rewrite import all_apart
 from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages, stretches
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.executable import Executable, LaunchError
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import largest_array
 from mdhnp.runtime.overlap import SliceJob, overlapped
+from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
@@ -33,8 +34,6 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for, untuned_for
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.warning import warn
-
-__all__ = ["apart", "fits", "fixed", "general", "sliced", "keep", "own", "ready", "staged", "untuned"]
 
 #: At most so many parts go beside copies, of so many bytes at least: on an H200 smaller ones miss the link's speed.
 _PARTS, _BYTES = 8, 1 << 25

@@ -18,8 +18,6 @@ from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.subscripts import subscripts
 
-__all__ = ["NumpyFunction", "numpy_function", "roughly"]
-
 Compute = Callable[..., Any]
 
 #: Types that BLAS multiplies; float16 as float32, which takes a fortieth of the time.

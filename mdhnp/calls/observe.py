@@ -7,8 +7,6 @@ from typing import Any
 
 from mdhnp.process import process
 
-__all__ = ["Observed", "note", "observe"]
-
 #: Plans of a call, with their arrays.
 Observed = list[tuple[Any, Sequence[Any]]]
 

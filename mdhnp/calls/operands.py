@@ -16,11 +16,6 @@ from mdhnp.arrays.types import SUPPORTED
 from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
-__all__ = [
-    "SUPPORTED", "addressable", "check_cast", "check_casts", "check_order", "deliver", "exact_type", "fallback",
-    "fallback_counts", "fits", "foreign", "left_to_numpy", "output", "routing", "scalar", "unsupported",
-]  # fmt: skip
-
 NDArray = npt.NDArray[Any]
 
 #: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.

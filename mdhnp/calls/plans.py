@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # some of which load OpenCL
     from mdhnp.schedule import Schedule
     from mdhnp.tuning.lookup import Origin
 
-__all__ = ["ByNumpy", "SlicedKernels", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
-
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
 

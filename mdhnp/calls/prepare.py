@@ -18,8 +18,6 @@ from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
-__all__ = ["BY_KERNELS", "Prepared", "prepare", "requests_of", "settle"]
-
 #: Settings by which kernels with the best schedules known compute all calls.
 BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always"}
 

@@ -11,16 +11,15 @@ from functools import cache
 from pathlib import Path
 
 from mdhnp.calls.plans import Kernels
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.mdh.mdhom import Computation
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime import binaries
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Key, read_schedule
 from mdhnp.tuning.lookup import Scheduled
-
-__all__ = ["read", "write"]
 
 #: Folders whose sources decide what a program is.
 _SOURCES = ("mdh", "schedule", "codegen", "runtime")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.calls.steps import CallRequest
     from mdhnp.runtime.devices import Device
 
-__all__ = ["COMPILING", "Event", "Progress", "State", "Table", "paid", "price_of_kernels"]
-
 #: Seconds that making kernels takes, where none have been made yet.
 COMPILING = 0.3
 #: Seconds of a call that only enqueues kernels.

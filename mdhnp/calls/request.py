@@ -17,11 +17,6 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.layout import Layout
 
-__all__ = [
-    "HEAVY", "Described", "NoDoublePrecision", "Request", "Routine", "array", "described", "known_to_numpy", "results",
-    "seconds_by_numpy",
-]  # fmt: skip
-
 Array = npt.NDArray[Any]
 
 #: Where NumPy takes so many times as long as making kernels, its time is worth a closer look before it is spent.

@@ -18,8 +18,6 @@ from mdhnp.tuning.times import measured
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
 
-__all__ = ["are_searched", "chosen", "name_of", "trying"]
-
 #: How often the values of a graph are in memory while its kernels are made, compared with NumPy and tuned.
 _COPIES = 4
 

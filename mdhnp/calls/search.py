@@ -29,8 +29,6 @@ from mdhnp.tuning.measure.check import filled
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import measured
 
-__all__ = ["SearchJob", "SearchResult", "SearchRewritings", "entries_of", "learn"]
-
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
 

@@ -21,8 +21,6 @@ from mdhnp.calls.request import Request
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
 
-__all__ = ["progress_of", "start"]
-
 new, chosen, unloaded, first, building, comparing, kernels, searching, final = State
 called, paid, answered, installed, compared, failed = Event
 

@@ -28,8 +28,6 @@ from mdhnp.settings import Mode
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
 
-__all__ = ["CallRequest", "InSteps", "at_precision"]
-
 Array = npt.NDArray[Any]
 
 

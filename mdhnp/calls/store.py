@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mdhnp.calls.entry import Entry
     from mdhnp.runtime.handle import Device
 
-__all__ = ["EntryStore", "entries", "find", "find_views", "forget", "key_of", "repeat", "store"]
-
 #: Entries kept; those not used for long go first.
 _CAPACITY = 4096
 

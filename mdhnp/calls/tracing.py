@@ -25,8 +25,6 @@ from mdhnp.mdh.graph import with_numbers
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["ResultView", "Tracer", "TracingError"]
-
 Array = npt.NDArray[Any]
 
 _PACKAGE = str(Path(__file__).parents[1])

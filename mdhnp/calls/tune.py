@@ -23,8 +23,6 @@ from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
 
-__all__ = ["Tuned", "Tuning", "tune"]
-
 #: Rewritings that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
 _TUNED, _NEAR = 2, 2.0
 #: Seconds for which a rewriting is timed, and fewest and most calls.

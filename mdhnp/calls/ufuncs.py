@@ -18,8 +18,6 @@ from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, literal_value
 from mdhnp.runtime.results import maker
 
-__all__ = ["MANY", "by_ufuncs", "einsum"]
-
 Compute = Callable[..., Any]
 
 # `np.einsum` itself takes as long to call this as this takes for small arrays.

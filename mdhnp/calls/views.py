@@ -8,8 +8,6 @@ import numpy.typing as npt
 from mdhnp.mdh import Affine, View
 from mdhnp.mdh.pattern import array_view
 
-__all__ = ["as_part", "flat"]
-
 Array = npt.NDArray[Any]
 
 

@@ -21,8 +21,6 @@ from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.cache.wisdom import shipped_entries
 from mdhnp.tuning.lookup import GENERATOR
 
-__all__ = ["cache", "identifier_of"]
-
 _device_option = click.option(
     "--device", metavar="TEXT", help="Only entries of this device: its runtime, or a part of what `list` shows."
 )

@@ -15,8 +15,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from mdhnp.demo.timing import Case
 
-__all__ = ["CASES", "DTYPES", "make"]
-
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 

@@ -21,8 +21,6 @@ from mdhnp.runtime.devices import default_device, refused
 if TYPE_CHECKING:
     from mdhnp.demo.timing import Case
 
-__all__ = ["bench", "demo", "devices", "explain", "prepare", "tune"]
-
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="All that is known of them, for programs.")

@@ -12,8 +12,6 @@ import mdhnp
 from mdhnp.cli.cases import CASES, DTYPES, make
 from mdhnp.runtime.devices import default_device
 
-__all__ = ["OutputFile", "device_option", "takes_case"]
-
 Shape = tuple[int, ...]
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
 
-__all__ = ["draw", "duration", "outcomes", "plot_option", "print_source", "print_table", "shorten", "writing"]
-
 #: A kernel and what was measured for it, in order.
 Run = tuple[str, Sequence[Measurement]]
 

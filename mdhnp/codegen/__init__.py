@@ -10,6 +10,7 @@ becomes of them, `scan.py` the schema of scans, `fused.py` kernels of several MD
 """
 
 from mdhnp.codegen.generate import generate, procedures, resized
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
+from mdhnp.mdh.stages import Argument
 
 __all__ = ["Argument", "Kernel", "Program", "generate", "procedures", "resized"]

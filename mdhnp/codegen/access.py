@@ -14,11 +14,6 @@ from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.layout import tile_strides
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = [
-    "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
-    "outside_value", "read", "read_back", "store",
-]  # fmt: skip
-
 _PAIRS = constant(2)
 
 

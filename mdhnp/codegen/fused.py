@@ -30,8 +30,6 @@ from mdhnp.schedule import chains
 from mdhnp.schedule.rows import at_once, links, places
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["emit_chain", "emit_rows"]
-
 
 def emit_chain(chain: Chain, c: Context) -> None:
     emitter, s = _Chain(chain, c), c.s

@@ -15,15 +15,14 @@ from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import emit_kernel
 from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.opencl import source
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
+from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import chunk_totals, split, splits
-
-__all__ = ["generate", "procedures", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]

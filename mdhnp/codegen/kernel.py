@@ -27,8 +27,6 @@ from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
 
-__all__ = ["accumulate_coordinates", "declare_local", "emit_kernel", "emit_tiles", "map_tile"]
-
 
 def emit_kernel(c: Context) -> None:
     """Build the body of an MDH whose dimensions are concatenated or reduced."""

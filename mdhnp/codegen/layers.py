@@ -9,11 +9,6 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import copy_tiles
 from mdhnp.schedule.matrices import ACROSS, DOWN
 
-__all__ = [
-    "group_ids", "group_loops", "ids", "item_ids", "points_inside", "reads_inside", "step_loops", "step_spans",
-    "steps_inside", "tile_count",
-]  # fmt: skip
-
 
 def ids(c: Context, backwards: int | None = None) -> None:
     """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""

@@ -25,8 +25,6 @@ from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 
-__all__ = ["accumulate_products", "declare_doubt", "doubtful", "watch"]
-
 _BITS = np.dtype(np.uint32)
 #: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
 #: 2^-126, where a unit need not tell numbers from 0.

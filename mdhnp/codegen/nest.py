@@ -24,8 +24,6 @@ from mdhnp.schedule.layout import copied_ahead, exchanging, packed, shared_slots
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 
-__all__ = ["Link", "Nest", "index_at", "sizes"]
-
 
 def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
     """Give the arguments by which a general kernel learns its sizes, in order, and what they are for this MDH.

@@ -14,8 +14,6 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import Tile, local_tile
 from mdhnp.schedule.matrices import axis_of, operands
 
-__all__ = ["pipeline"]
-
 # No dimension is named so.
 _FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
 #: Bytes that can be copied asynchronously at once, at least and at most.

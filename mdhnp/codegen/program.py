@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from mdhnp.mdh.stages import Argument
 
-__all__ = ["Argument", "Kernel", "Program"]
-
 
 @dataclass(frozen=True)
 class Kernel:

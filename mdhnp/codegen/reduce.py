@@ -20,12 +20,6 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import applied, emit, floats_added
 from mdhnp.mdh import Function
 
-__all__ = [
-    "Accumulators", "apply", "declare", "declare_lost", "elements", "flatten_lanes", "mark_seen", "point_values",
-    "reduce_loops", "restart", "start",
-]  # fmt: skip
-
-
 _Variable = Register | Load
 
 

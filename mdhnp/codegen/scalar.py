@@ -10,8 +10,6 @@ from mdhnp.codegen.ir.statements import CallInto
 from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CTextCall, Register, Value, in_type
 from mdhnp.mdh.function import Function, Instruction
 
-__all__ = ["applied", "emit", "floats_added"]
-
 _SINGLE = np.dtype(np.float32)
 #: Operations whose text names an operand more than once; casts to uint64 do, too.
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})

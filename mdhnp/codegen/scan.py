@@ -28,8 +28,6 @@ from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import declare_shared, items_index, left_at
 
-__all__ = ["before_chunks", "emit_scan"]
-
 _Values = Sequence[Register]
 #: Gives the place of an element's point, from where that is in the tile along the scanned dimension.
 _Places = Callable[[dict[int, int], Index], Point]

@@ -11,8 +11,6 @@ from mdhnp.codegen.layers import points_inside, steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.work_items import is_first_item
 
-__all__ = ["clipped", "element_point", "shifted", "store_all", "store_prefix", "store_results"]
-
 
 def shifted(c: Context, where: Index) -> Index:
     """Name where a vector begins that is moved inside of its dimension if it sticks out."""

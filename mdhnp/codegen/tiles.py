@@ -23,8 +23,6 @@ from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.nest import Nest
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["Tile", "copy_tiles", "declare_tiles", "local_tile"]
-
 
 class Tile(NamedTuple):
     """An input's local tile as it is copied: axes are joined that lie one inside the other in array and tile alike.

@@ -13,8 +13,6 @@ from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Shuffled
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.reduce import Accumulators, apply, elements, mark_seen
 
-__all__ = ["across_items", "declare_shared", "is_first_item", "items_index", "left_at"]
-
 
 def items_index(nest: Nest, dims: Sequence[int]) -> Index:
     """Number of a work-item among those that differ in the given dimensions: neighbours have neighbouring ones."""

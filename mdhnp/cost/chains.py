@@ -6,8 +6,6 @@ from math import inf, prod
 from mdhnp.cost.work import operation_count
 from mdhnp.mdh import Chain, MdHom, Ring, overlaps, rings, slots
 
-__all__ = ["INSTRUCTION", "ChainCost", "weighed"]
-
 #: Bytes from memory that take as long as one instruction of a vector or of all work-items, for each of its elements.
 INSTRUCTION = 0.2
 #: What a byte from a cache costs.

@@ -12,8 +12,6 @@ from functools import lru_cache
 from math import inf
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "usual", "usual_numpy"]
-
 
 class Link(NamedTuple):
     """A way for bytes: `start` seconds until the first one arrives, then `bandwidth` bytes a second."""

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from mdhnp.cost.machine import Machine, NumpyRates
 from mdhnp.mdh import Computation, Function, MdHom, View
 
-__all__ = ["NumpyWork", "Work", "bytes_read", "numpy_seconds", "operation_count", "passes", "seconds", "weight", "work"]
-
 #: Simple operations that one of these takes as long as; all others are simple. Measured as what one more operation of
 #: each kind adds to a sum over 4 million points in float32, relative to a multiplication: by kernels on one core of an
 #: AMD EPYC (Zen 5), between those of Intel's runtime, which are nearer, and those of PoCL. Remainders are computed

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BlockedArray", "Piece", "Section", "Span", "concatenated", "stacked"]
-
 #: From where to before where along an axis.
 Span = tuple[int, int]
 

@@ -19,8 +19,6 @@ from mdhnp.dask.graph import lowered
 from mdhnp.frontend.fuse import Fused, arrays_of
 from mdhnp.frontend.pairwise import stand_in
 
-__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "stencil", "tensordot"]
-
 
 def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays on arrays of dask's, in parts along their chunks.

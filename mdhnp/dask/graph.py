@@ -23,8 +23,6 @@ from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
 from mdhnp.mdh import Computation, Graph
 
-__all__ = ["lowered", "layer"]
-
 
 def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
     """Give the results of a graph of MDHs on arrays of dask's, as such; tasks are shown by the name."""

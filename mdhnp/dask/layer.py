@@ -21,8 +21,6 @@ from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, T
 from mdhnp.mdh.partition import Read
 from mdhnp.mdh.views import packed
 
-__all__ = ["Layer", "Node"]
-
 #: Partial results of how many neighbours one task combines: the least, and the most where they are small, for then a
 #: task costs more than what it combines.
 _LEAST, _MOST = 4, 32
@@ -81,7 +79,9 @@ class Layer:
                     return self._parts(one, sections, sizes)
         return None
 
-    def _parts(self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[BlockedArray, ...]:
+    def _parts(
+        self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]
+    ) -> tuple[BlockedArray, ...]:
         """Cut along the first dimension that is to be cut, and the parts along the others."""
         for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.last.combine[d].kind]):
             made = self._cut(h, dim, sizes[dim])
@@ -239,7 +239,9 @@ def _block(key: Any, shape: tuple[int, ...]) -> BlockedArray:
     return BlockedArray(keys, tuple([(0, n) for n in shape]))
 
 
-def _beside(partition: Partition, tasks: Sequence[Task], found: Sequence[tuple[BlockedArray, ...]]) -> tuple[BlockedArray, ...]:
+def _beside(
+    partition: Partition, tasks: Sequence[Task], found: Sequence[tuple[BlockedArray, ...]]
+) -> tuple[BlockedArray, ...]:
     """Put what tasks write beside each other."""
     dim, results = partition.dim, []
     assert dim is not None

@@ -12,8 +12,6 @@ from tornado.ioloop import PeriodicCallback
 from mdhnp.dask.task import use_device
 from mdhnp.tuning.cache import cache
 
-__all__ = ["Plugin", "collect"]
-
 #: A worker's resource that begins so names its device.
 _RESOURCE = "device:"
 #: Milliseconds between two looks at a worker's memory.

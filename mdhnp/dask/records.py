@@ -17,8 +17,6 @@ from mdhnp.frontend.prl import Links, described, outlined
 from mdhnp.frontend.prl_records import column_names, columns
 from mdhnp.mdh import Graph, MdHom
 
-__all__ = ["prl"]
-
 Columns = dict[str, Any]
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from mdhnp.cost import Link
 from mdhnp.mdh import MdHom, Rows, View
 
-__all__ = ["TASK", "Ends", "chosen", "shared_ends"]
-
 #: Where parts end along a dimension, without its ends.
 Ends = tuple[int, ...]
 

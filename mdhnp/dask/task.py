@@ -23,8 +23,6 @@ from mdhnp.mdh import Computation, unfused
 from mdhnp.mdh.pattern import as_lying
 from mdhnp.runtime.results import maker
 
-__all__ = ["BlockTask", "Assembly", "PartComputation", "assembled", "use_device", "sliced"]
-
 Array = npt.NDArray[Any]
 
 

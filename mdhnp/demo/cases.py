@@ -13,8 +13,6 @@ from mdhnp.demo import data
 from mdhnp.demo.peers import gaussian_peer, gradients, jacobi, link, link_by_library, min_plus, smooth
 from mdhnp.demo.timing import Calls, Case
 
-__all__ = ["AGREEMENT", "CALLS", "THRESHOLDS", "all_cases", "einsum", "persons", "pictures"]
-
 Array = NDArray[Any]
 
 #: Binomial weights, the usual stand-in for a Gaussian of 5×5.

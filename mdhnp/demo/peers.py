@@ -8,8 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["gaussian_peer", "gradients", "jacobi", "link", "link_by_library", "min_plus", "smooth"]
-
 Array = NDArray[Any]
 Table = Mapping[str, Array]
 #: Index, weight and status of every new record's best existing one.

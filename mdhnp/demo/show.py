@@ -19,8 +19,6 @@ import mdhnp
 from mdhnp.demo.timing import Measured
 from mdhnp.tuning.processes import cores
 
-__all__ = ["machine", "results_table", "write_png"]
-
 
 def machine(device: mdhnp.Device) -> str:
     """Say where the demo runs, and with what."""

@@ -12,8 +12,6 @@ import numpy as np
 import mdhnp
 from mdhnp.calls.plans import ByNumpy, Leaf
 
-__all__ = ["Calls", "Case", "Measured", "largest_error", "measure"]
-
 #: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s or more, and
 #: would take the processors from whoever comes next.
 _PAUSE, _PATIENCE = 0.02, 0.3

@@ -10,8 +10,6 @@ from typing import NamedTuple, Self
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import View, row_major
 
-__all__ = ["StridedBox", "split"]
-
 
 class StridedBox(NamedTuple):
     """Elements at equal distances."""

@@ -19,8 +19,6 @@ from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, is_stretch, shares
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.mdh.views import View
 
-__all__ = ["Chosen", "Operand", "candidates", "choose", "halos", "price"]
-
 #: Each element of a scan over several devices is read twice, and written once: times as long as at once.
 _TWICE = 1.5
 

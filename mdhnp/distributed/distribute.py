@@ -27,8 +27,6 @@ from mdhnp.runtime.devices import default_device, find_devices
 from mdhnp.runtime.groups import Group, group
 from mdhnp.runtime.handle import Device
 
-__all__ = ["distribute"]
-
 View = npt.NDArray[Any]
 
 _KINDS = ("block", "copy", "overlap", "single")
@@ -158,7 +156,9 @@ def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: in
 
 def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:
     """Combine copies: each device its block, of which it gets what the others have."""
-    if not (type(a) is Array and a.device.several and (isinstance(a.distribution, CopyDistribution) or len(a.parts) == 1)):
+    if not (
+        type(a) is Array and a.device.several and (isinstance(a.distribution, CopyDistribution) or len(a.parts) == 1)
+    ):
         now = a.distribution if type(a) is Array else "an ndarray"
         raise ValueError(f"combine is for arrays of which each device has a copy, not {now}")
     order = [axis, *[d for d in range(a.ndim) if d != axis]] if a.ndim else []

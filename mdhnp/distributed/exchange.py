@@ -21,8 +21,6 @@ from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["Exchange", "copied", "fetch", "fetch_region", "gathered", "store", "watched"]
-
 View = npt.NDArray[Any]
 
 #: Bytes between elements that may be copied with them, which takes no longer than a launch.
@@ -146,7 +144,12 @@ def _complete(placement: Placement, shard: Shard, low: int, high: int) -> None:
 
 
 def _collect(
-    placement: Placement, dtype: np.dtype[Any], box: StridedBox, device: Device | None, target: View, into: Shard | None = None
+    placement: Placement,
+    dtype: np.dtype[Any],
+    box: StridedBox,
+    device: Device | None,
+    target: View,
+    into: Shard | None = None,
 ) -> None:
     """Put the elements into a view of a device's memory, from who has them: at first itself.
 

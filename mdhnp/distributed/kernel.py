@@ -16,8 +16,6 @@ from mdhnp.mdh import Computation
 from mdhnp.mdh.pattern import array_view, as_lying
 from mdhnp.runtime.handle import Device
 
-__all__ = ["DeviceCall"]
-
 NDArray = npt.NDArray[Any]
 
 

@@ -28,8 +28,6 @@ from mdhnp.runtime.handle import Device
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.machine import machine_of
 
-__all__ = ["machines", "pays", "weights"]
-
 NDArray = npt.NDArray[Any]
 
 #: Seconds in which it is found out who has what a device needs, and in which one piece is copied: two halves of a CPU.
@@ -81,7 +79,9 @@ def _seconds(h: Computation, group: Group) -> float:
     """Return the estimated seconds of a step on all devices: that of the slowest one, but copies share one link."""
     nowhere = ((0, 0),) * len(group.members)
     operands = [
-        Operand(StridedBox(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere)
+        Operand(
+            StridedBox(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere
+        )
         for v in h.inputs
     ]
     found = choose(h, operands, weights(group), machines(group))

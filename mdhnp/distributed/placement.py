@@ -22,11 +22,6 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pending import waiting
 from mdhnp.runtime.pool import Addresses
 
-__all__ = [
-    "Placement", "Shard", "box_of", "flat", "lent", "placed_on", "placement_of",
-    "view_on",
-]  # fmt: skip
-
 View = npt.NDArray[Any]
 
 

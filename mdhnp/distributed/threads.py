@@ -14,8 +14,6 @@ from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.handle import Device
 from mdhnp.warning import collected, warn
 
-__all__ = ["named", "on_all"]
-
 _threads: dict[Device, ThreadPoolExecutor] = process.table()
 
 #: Seconds of a wait, after which another one begins: a signal, as of Ctrl-C, that comes just before does not end it.

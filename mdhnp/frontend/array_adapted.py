@@ -15,8 +15,6 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import check_cast, fallback
 
-__all__ = ["ADAPTED", "by_numpy", "on_host", "package"]
-
 
 def package() -> Any:
     """Return the package: its functions are imported when they are first asked for."""

@@ -20,8 +20,6 @@ from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to
 from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
 from mdhnp.settings import config
 
-__all__ = ["array_function", "array_ufunc"]
-
 Function = Callable[..., Any]
 
 

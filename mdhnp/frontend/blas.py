@@ -20,8 +20,6 @@ from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
 from mdhnp.mdh.combine import first
 
-__all__ = ["asum", "axpy", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv"]
-
 _VECTOR = "array_like: Of shape (n,)."
 _UNFIT = {
     "ValueError": "If `x` is no vector, shapes do not match, or `alpha` is no scalar.",

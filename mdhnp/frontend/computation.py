@@ -16,8 +16,6 @@ from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
 from mdhnp.mdh.pattern import whole_extents
 
-__all__ = ["Computation", "md_hom"]
-
 
 class Computation:
     """A multi-dimensional homomorphism to be called on arrays; made by :func:`md_hom`."""

@@ -19,8 +19,6 @@ from mdhnp.mdh.function import Function
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["Arrays", "ELLIPSIS", "Functions", "Terms", "combined", "contraction", "dimensions", "extents", "parse"]
-
 #: Operands, of which types and layouts are used.
 Arrays = Sequence[npt.NDArray[Any]]
 #: One string of labels an operand.

@@ -17,8 +17,6 @@ from mdhnp.frontend.public import PAPER, public
 from mdhnp.frontend.public import Function as Public
 from mdhnp.mdh import cc, pw
 
-__all__ = ["conv1d", "conv2d", "conv3d"]
-
 #: A number for all axes, or one for each.
 Numbers = int | Sequence[int]
 #: So many zeros before and behind all axes, each axis, or each end; or what decides that.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # which load OpenCL
 
     from mdhnp.runtime.handle import Device
 
-__all__ = ["SHAPED", "array", "asarray", "assign", "empty", "from_buffer", "from_dlpack", "shaped"]
-
 
 #: What functions raise that take a shape.
 SHAPED = {

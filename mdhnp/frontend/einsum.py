@@ -22,8 +22,6 @@ from mdhnp.frontend.public import PAPER, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
-__all__ = ["einsum"]
-
 Array = npt.NDArray[Any]
 
 

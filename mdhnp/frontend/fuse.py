@@ -18,8 +18,6 @@ from mdhnp.calls.tracing import ResultView, Tracer, TracingError
 from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 
-__all__ = ["Fused", "are_arrays", "arrays_of", "fuse"]
-
 
 class Fused:
     """A function whose calls of this package are computed as one; made by :func:`fuse`."""

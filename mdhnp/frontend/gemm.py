@@ -19,8 +19,6 @@ from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.pattern import array_view
 
-__all__ = ["gemm", "gemv"]
-
 Array = npt.NDArray[Any]
 
 _NUMBERS = (bool, int, float, complex)

@@ -21,8 +21,6 @@ from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
-__all__ = ["matmul", "matvec", "vecdot", "vecmat"]
-
 Array = npt.NDArray[Any]
 
 #: Labels of the operands' cores; the result has all but k. A vector may stand for a matrix in `matmul` only.

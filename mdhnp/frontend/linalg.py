@@ -17,8 +17,6 @@ from mdhnp.frontend.contraction import Terms
 from mdhnp.frontend.pairwise import contracted
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 
-__all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
-
 Array = npt.NDArray[Any]
 
 

@@ -21,11 +21,6 @@ from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous, row_major
 
-__all__ = [
-    "Arrays", "RAISES", "axes_of", "computed_type", "convert", "named", "operand", "pointwise", "reduction",
-    "total_type", "wide",
-]  # fmt: skip
-
 DType = np.dtype[Any]
 
 #: What reductions raise.

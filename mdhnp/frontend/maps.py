@@ -26,8 +26,6 @@ from mdhnp.mdh.function import Function
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["APART", "Elementwise", "binary", "common", "operand_of", "unary"]
-
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
 #: Numbers with a type of their own, and all numbers.

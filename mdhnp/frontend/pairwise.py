@@ -15,8 +15,6 @@ from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.map_reduce import convert, pointwise
 from mdhnp.mdh import Graph, MdHom, Step
 
-__all__ = ["along_path", "contracted", "hashable", "keep_order", "stand_in"]
-
 Array = npt.NDArray[Any]
 
 #: Where a contraction's operands are among all, which the results of those before it follow; its terms, its labels.

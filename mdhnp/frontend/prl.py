@@ -23,8 +23,6 @@ from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import inlined
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["Links", "described", "outlined", "prl"]
-
 #: Positions of the fields of every set that pairs must agree in, if there are sets.
 _Blocks = tuple[tuple[int, ...], ...] | None
 #: Functions of a new and an existing value, by their fields' positions.

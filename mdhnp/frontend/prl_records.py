@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from mdhnp.arrays import Array
 
-__all__ = ["MISSING", "Fields", "column_names", "columns", "encode", "probability"]
-
 _KINDS = {"U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"} | dict.fromkeys("biufc", "numbers")
 #: The code of missing values.
 MISSING = 0

@@ -22,8 +22,6 @@ from mdhnp.frontend.contraction import contraction
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.mdh import MdHom
 
-__all__ = ["dot", "exactly", "inner", "integer", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
-
 Array = npt.NDArray[Any]
 
 _OTHERS = "With the other axes of `a`, then those of `b`"

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from mdhnp.errors import guarded
 
-__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "public"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WIDTH = 110

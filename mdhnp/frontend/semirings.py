@@ -22,8 +22,6 @@ from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.logarithms import log_sums
 
-__all__ = ["Semiring", "asked", "check_types", "of_semiring"]
-
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 

@@ -28,8 +28,6 @@ from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import trace_text
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["identity", "of_text", "stencil"]
-
 NDArray = npt.NDArray[Any]
 #: Distance from a point to a neighbour along each axis.
 Offset = tuple[int, ...]

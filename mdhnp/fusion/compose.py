@@ -15,8 +15,6 @@ from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, 
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, Place, composed, row_major, unit
 
-__all__ = ["Composer", "Reads", "composed_with", "is_known", "is_map", "reshaped", "splits"]
-
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
 

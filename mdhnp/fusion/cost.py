@@ -10,8 +10,6 @@ from math import inf, prod
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
 from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows
 
-__all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost_of_step", "near"]
-
 _MACHINE = usual("cpu", 1)
 #: Seconds of a byte to or from memory, and of a simple operation.
 _BYTE, _OPERATION = 1 / _MACHINE.memory, 1 / (2 * _MACHINE.float32)

@@ -29,8 +29,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View, contiguous
 
-__all__ = ["LAWS", "Law", "distributes", "law_holds", "least_work"]
-
 #: Points that one core of a usual CPU multiplies and adds in the time of one more launch.
 LAUNCH = round(usual("cpu", 1).launch * usual("cpu", 1).float32)
 

@@ -11,8 +11,6 @@ from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
 from mdhnp.mdh import Computation, Graph, Rows, Step, unfused
 from mdhnp.mdh.graph import expanded
 
-__all__ = ["ALL", "Applied", "Rewriting", "all_apart", "apart", "rewriting", "rewriting_of", "rewritings"]
-
 #: Names of the rewriting by all rules, and of the one by none; others are without one of them.
 ALL, NONE = "all rules", "as written"
 

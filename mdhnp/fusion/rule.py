@@ -6,12 +6,6 @@ from dataclasses import dataclass
 from mdhnp.fusion.compose import is_known, is_map, reshaped, splits
 from mdhnp.mdh import Graph, MdHom
 
-__all__ = [
-    "Condition", "Match", "Rule", "first_is_map", "first_is_only_read", "independent", "known", "last_is_map",
-    "only_read_by_last", "pairs", "pairs_of_one_result", "read_as_written", "read_in_order", "reads_its_own",
-    "ufunc", "written_plainly",
-]  # fmt: skip
-
 #: Steps of a graph that a rule is about.
 Match = tuple[int, ...]
 

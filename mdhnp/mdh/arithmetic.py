@@ -19,8 +19,6 @@ from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import View
 
-__all__ = ["Lowered", "lower"]
-
 _HALF, _SINGLE, _DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 _PARTS: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.complex64): _SINGLE, np.dtype(np.complex128): _DOUBLE}
 

@@ -15,8 +15,6 @@ from mdhnp.mdh.fused import Fused
 from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
 from mdhnp.mdh.views import Affine, Slice, View, numbered
 
-__all__ = ["canonical", "family", "fingerprint"]
-
 C = TypeVar("C", bound=Computation)
 
 #: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.

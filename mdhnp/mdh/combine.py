@@ -18,11 +18,6 @@ from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import index, trace, trace_text
 
-__all__ = [
-    "CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "Which", "cc", "extreme", "farthest", "first",
-    "first_extreme", "ps", "pw", "ufuncs_of",
-]  # fmt: skip
-
 Kind = Literal["cc", "pw", "ps"]
 Which = Literal["max", "min"]
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMULAS", "where"]
-
 #: A complex number, or any: real part and imaginary part.
 _Complex = tuple[Any, Any]
 

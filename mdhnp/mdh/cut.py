@@ -21,8 +21,6 @@ from mdhnp.mdh.partition import Cut
 from mdhnp.mdh.regions import part_of
 from mdhnp.mdh.stages import carrying, left_for_later, partial
 
-__all__ = ["cut", "shares"]
-
 
 def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
     """Cut a computation in parts along one dimension: as equal as can be, or of these sizes, those of 0 left out.

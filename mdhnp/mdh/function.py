@@ -14,11 +14,6 @@ import numpy as np
 
 from mdhnp.mdh.complex import FORMULAS
 
-__all__ = [
-    "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "complex_expm1", "identity_function",
-    "integer_power", "literal_value",
-]  # fmt: skip
-
 #: NumPy functions a scalar function may be made of, by name; `real`, `imag`, `where` and `cast` are no ufuncs.
 OPERATIONS = frozenset(
     """add subtract multiply divide floor_divide remainder power negative positive absolute sign square sqrt cbrt

@@ -26,8 +26,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
 from mdhnp.mdh.regions import Part, Region, part_of
 from mdhnp.mdh.views import View, in_place, numbered, packed
 
-__all__ = ["Chain", "Fused", "Rows", "along", "chain", "is_product", "rows", "sized", "unfused"]
-
 #: Boundary modes of what lies outside of an array and is a constant, or an element near its border.
 _NEAR = (None, "constant", "nearest", "reflect", "mirror")
 

@@ -18,8 +18,6 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.views import Access, View
 
-__all__ = ["Graph", "Step", "expanded", "with_numbers"]
-
 
 class Step(NamedTuple):
     """One of several computations, one after the other."""

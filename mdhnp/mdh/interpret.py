@@ -15,8 +15,6 @@ from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.views import Access, Affine, View, bound_index
 
-__all__ = ["interpret"]
-
 Arrays = list[npt.NDArray[Any]]
 
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from mdhnp.mdh.function import Function, identity_function, literal_value
 
-__all__ = ["Laws", "Source", "laws"]
-
 #: One array a result.
 _Values = Sequence[npt.NDArray[Any]]
 

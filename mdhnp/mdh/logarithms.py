@@ -19,8 +19,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder, trace
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["log_sums"]
-
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 

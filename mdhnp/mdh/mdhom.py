@@ -17,8 +17,6 @@ from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Slice, View
 from mdhnp.settings import Level
 
-__all__ = ["Computation", "MdHom", "dimension_names"]
-
 
 class Computation:
     """What one step computes: an MDH, or several that are fused (:class:`mdhnp.mdh.fused.Fused`)."""

@@ -20,8 +20,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.regions import Part, Region, all_of, part_of, read_region, within
 from mdhnp.mdh.stages import combination, finish_inputs, left_for_later, prefixes
 
-__all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
-
 Array = npt.NDArray[Any]
 
 

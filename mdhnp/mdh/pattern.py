@@ -21,8 +21,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View, row_major
 
-__all__ = ["Pattern", "array_view", "as_lying", "md_hom", "whole_extents"]
-
 #: The scalar function, the combine operators and `finish` for some types of parameters.
 _Traced = tuple[Function, tuple[Combine, ...], Function | None]
 

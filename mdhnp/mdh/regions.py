@@ -21,10 +21,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View, row_major
 
-__all__ = [
-    "Part", "Region", "all_of", "bounded", "is_stretch", "part_of", "read_region", "stretches", "unwrapped", "within",
-]  # fmt: skip
-
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
 #: a stencil whose boundary is "wrap".

@@ -22,11 +22,6 @@ from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View, contiguous, numbered
 
-__all__ = [
-    "Argument", "Stage", "carrying", "combination", "finish_inputs", "left_for_later", "partial", "prefixes",
-    "renumber_finish", "stages",
-]  # fmt: skip
-
 
 class Argument(NamedTuple):
     """What a stage or kernel works on: the `position`-th input, output or temporary, or size of the program.

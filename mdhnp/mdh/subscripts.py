@@ -12,8 +12,6 @@ from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.trace import trace
 from mdhnp.mdh.views import View
 
-__all__ = ["subscripts"]
-
 
 def subscripts(h: MdHom) -> str | None:
     """Give the subscripts with which ``numpy.einsum`` computes what an MDH does, or None if it cannot.

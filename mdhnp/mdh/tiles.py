@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from mdhnp.mdh.graph import Graph
 
-__all__ = ["Footprint", "Ring", "footprints", "overlaps", "rings", "slots"]
-
 Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 #: By the step that reads something, and for each dimension: ranges of distances, with the boundary mode.
 Readers = dict[int, list[list[tuple[int, int, str | None]]]]

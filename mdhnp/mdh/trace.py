@@ -17,8 +17,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from mdhnp.mdh.ctext import last_definition, pointer_type
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction, literal_value
 
-__all__ = ["Recorder", "Symbol", "index", "inlined", "trace", "trace_text"]
-
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 _ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
 

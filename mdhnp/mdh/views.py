@@ -17,11 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BOUNDARIES", "Access", "Affine", "Place", "Slice", "View", "bound_index", "composed", "in_place", "interleaved",
-    "numbered", "unit",
-]  # fmt: skip
-
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
 
 

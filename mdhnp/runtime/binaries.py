@@ -15,8 +15,6 @@ from pathlib import Path
 from mdhnp.process import process
 from mdhnp.runtime.private import UnsafeError, cache_folder, file_lock, opened, read, write
 
-__all__ = ["alone", "has", "load", "store"]
-
 _MAGIC = b"mdhnp-binary-1\n"
 _DIGEST = hashlib.sha256().digest_size
 #: Seconds to wait for another process that compiles the same.

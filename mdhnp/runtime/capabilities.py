@@ -13,8 +13,6 @@ import pyopencl as cl
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["cpu_model", "query_caps", "refusal"]
-
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
 #: Work-items of NVIDIA's devices that run together, and the first compute capability that lets them do so apart.

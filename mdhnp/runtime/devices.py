@@ -19,11 +19,6 @@ from mdhnp.runtime import discovery, resident
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
-__all__ = [
-    "Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "equal_devices", "find_device",
-    "find_devices", "find_target", "refused",
-]  # fmt: skip
-
 Device.memory = resident
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first

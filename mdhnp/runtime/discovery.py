@@ -22,8 +22,6 @@ import pyopencl as cl
 
 from mdhnp.runtime.private import cache_folder, opened
 
-__all__ = ["extra_libraries", "platforms"]
-
 _NVIDIA = "libnvidia-opencl.so.1"
 _NVIDIA_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 _INTEL = "libintelocl.so"

@@ -29,13 +29,11 @@ from mdhnp.runtime import pending, pinned
 from mdhnp.runtime import resident as views
 from mdhnp.runtime import results as host
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.launches import LaunchError, Output, LaunchState, make_state
+from mdhnp.runtime.launches import LaunchState, Output, make_state
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound
 from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.programs import build
-
-__all__ = ["LaunchError", "Executable"]
 
 T = TypeVar("T")
 V = TypeVar("V")

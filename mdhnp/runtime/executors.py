@@ -6,8 +6,6 @@ It must not know what that is; who registers it says how it is loaded, when it i
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["register", "several"]
-
 _loaders: list[Callable[[], Any]] = []
 
 

@@ -12,8 +12,6 @@ from mdhnp.process import process
 from mdhnp.runtime import executors
 from mdhnp.runtime.handle import Device, NoDeviceError
 
-__all__ = ["Group", "group", "sub_devices"]
-
 
 class Group:
     """Several devices; where a device is named, as ``Array.device`` does, it may stand in its place.

@@ -13,8 +13,6 @@ from mdhnp.process import process
 from mdhnp.runtime.capabilities import cpu_model, query_caps, refusal
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["Device", "NoDeviceError", "Runtime"]
-
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
 
 

@@ -1,6 +1,6 @@
 """What one call of a plan works with, and what an OpenCL error means to its user.
 
-Takes a device, a compiled program and the arrays' layouts; gives :class:`State`. It must not launch anything.
+Takes a device, a compiled program and the arrays' layouts; gives :class:`LaunchState`. It must not launch anything.
 """
 
 import ctypes
@@ -22,8 +22,6 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_for
 from mdhnp.runtime.pending import FULL, LaunchError
 from mdhnp.runtime.pool import pool
-
-__all__ = ["Launch", "LaunchError", "Output", "LaunchState", "make_state", "translating"]
 
 #: Shape and type of a result.
 Output = tuple[tuple[int, ...], np.dtype[Any]]

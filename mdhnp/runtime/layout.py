@@ -10,8 +10,6 @@ import numpy as np
 
 from mdhnp.mdh.views import is_row_major
 
-__all__ = ["Layout"]
-
 
 @dataclass(frozen=True)
 class Layout:

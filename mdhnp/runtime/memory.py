@@ -19,10 +19,6 @@ from mdhnp.runtime.resident import location
 from mdhnp.runtime.results import maker
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = [
-    "Bound", "DeviceBuffers", "HostBuffers", "Memory", "Resident", "SystemMemory", "largest_array", "memory_for",
-]  # fmt: skip
-
 _SVM: Any = cl.SVM
 
 

@@ -15,8 +15,6 @@ import pyopencl as cl
 from mdhnp.runtime import pending, resident
 from mdhnp.runtime.handle import Device
 
-__all__ = ["SliceJob", "overlapped"]
-
 Array = npt.NDArray[Any]
 
 

@@ -20,11 +20,6 @@ import pyopencl as cl
 from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 
-__all__ = [
-    "EACH", "FULL", "PACKAGE", "LaunchError", "Waiting", "errors", "note", "settled", "synchronize", "waiting",
-    "watch",
-]  # fmt: skip
-
 #: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
 EACH, _MOST = 1 if os.environ.get("MDHNP_SYNCHRONOUS", "") not in ("", "0") else 8, 128
 #: The beginning of the names of the package's files.

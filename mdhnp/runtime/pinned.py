@@ -19,8 +19,6 @@ from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.results import lease
 
-__all__ = ["PinnedBlock", "is_pinned", "maker", "pinned_bytes"]
-
 Array = npt.NDArray[Any]
 
 #: Results of one size after which the next ones are pinned: on an H200 that takes 600 µs/MB, and saves 12.

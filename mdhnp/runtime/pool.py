@@ -22,8 +22,6 @@ from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pending import FULL
 
-__all__ = ["Addresses", "Block", "MemoryInfo", "Pool", "pool", "release"]
-
 _SMALLEST = 512  # bytes
 #: Parts of the device's memory that blocks may take, and that free ones may.
 _MOST, _MOST_FREE = 0.95, 0.5

@@ -19,11 +19,6 @@ try:
 except ImportError:  # not POSIX
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "TABLES", "UnsafeError", "cache_folder", "data_folder", "file_lock", "make", "opened", "read", "tuning_file",
-    "write",
-]  # fmt: skip
-
 #: Version of the tuning cache's tables, to be raised when they change: installations of different versions each keep a
 #: file of their own instead of setting each other's aside.
 TABLES = 4

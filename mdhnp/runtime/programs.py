@@ -24,8 +24,6 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.private import cache_folder, opened, write
 
-__all__ = ["BuildError", "build", "build_options", "compiled", "is_ready", "load"]
-
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
 

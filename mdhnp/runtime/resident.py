@@ -21,11 +21,6 @@ from mdhnp.runtime.pool import Addresses, Block, pool
 from mdhnp.runtime.results import Home, Lease, lease
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = [
-    "Location", "block_of", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign",
-    "is_fixed", "leased", "location", "maker", "pass_on", "unsent", "upload", "upload_into", "version",
-]  # fmt: skip
-
 Array = npt.NDArray[Any]
 
 

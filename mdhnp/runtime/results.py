@@ -22,8 +22,6 @@ import numpy.typing as npt
 from mdhnp import native
 from mdhnp.process import process
 
-__all__ = ["LARGE", "Home", "Lease", "free", "lease", "maker", "release"]
-
 Array = npt.NDArray[Any]
 
 #: Bytes from which on memory is used again. The C library's allocator keeps what is smaller: `_keep_freed`.

@@ -22,8 +22,6 @@ from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pinned import PinnedBlock, is_pinned, pinned_bytes
 
-__all__ = ["LARGE", "Transfer", "noted", "pass_on", "pinned", "receive", "send", "watched"]
-
 Bytes = npt.NDArray[Any]
 
 #: Bytes of a block, and blocks of a ring: on an H200 others were slower. Threads that fill them, where there are cores.

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from mdhnp.cost import weight
 from mdhnp.mdh import MdHom, View, interleaved
 
-__all__ = ["AccessPattern", "Side"]
-
 Ints = npt.NDArray[np.int64]
 
 

@@ -11,8 +11,6 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import Schedule, tile_counts
 
-__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums", "longest_chain"]
-
 #: Additions to one accumulator in a row; vendors' matrix products add some hundreds.
 LONGEST = 512
 #: The same where no operand is read again for another result: NumPy sums such arrays in pairs, and memory limits them.

@@ -12,8 +12,6 @@ import numpy as np
 
 from mdhnp.settings import Level
 
-__all__ = ["ATOMS", "Atom", "Fragment"]
-
 
 @dataclass(frozen=True)
 class Fragment:

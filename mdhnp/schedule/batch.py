@@ -19,8 +19,6 @@ from mdhnp.schedule.accuracy import longest_chain
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["GLOBAL", "PRIVATE", "RESULTS", "Batch", "Floats", "Tiling", "fallback", "global_order", "product"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

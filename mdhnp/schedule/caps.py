@@ -5,8 +5,6 @@ from typing import Literal
 
 from mdhnp.cost.machine import Machine, usual
 
-__all__ = ["DeviceCaps"]
-
 
 @dataclass(frozen=True)
 class DeviceCaps:

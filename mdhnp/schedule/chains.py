@@ -16,11 +16,6 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule, require, shared_groups, tile_counts
 
-__all__ = [
-    "chain_candidates", "chain_memory", "check_chain", "link", "pays", "places", "footprints_of",
-    "rings_of",
-]  # fmt: skip
-
 #: Tiles that are looked at: along the innermost dimension, and along the others.
 _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
 #: Points that could be computed in the time that a row takes besides.

@@ -16,8 +16,6 @@ from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
 
-__all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "is_legal", "local_memory"]
-
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
 #: A size that integers of NumPy's hold.

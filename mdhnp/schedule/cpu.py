@@ -18,8 +18,6 @@ from mdhnp.schedule.layout import sole_dimension, tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
-__all__ = ["cpu_candidates", "cpu_schedule", "fitting", "packed_layout", "vectorisations"]
-
 #: Rows of register tiles that are ranked, the most of them, the most points in two dimensions, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
 #: Results of one product of a stack from which on register tiles stay inside of it.

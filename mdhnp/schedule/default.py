@@ -10,8 +10,6 @@ from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.rows_default import rows_candidates
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
-__all__ = ["candidates", "default"]
-
 
 def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
     """Iterate over legal schedules of a stage in canonical form without extents of 0, the best by the cost model first.

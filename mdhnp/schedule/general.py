@@ -17,8 +17,6 @@ from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 
-__all__ = ["adapt", "any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
-
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
 #: Vectors of a row of a private tile, at most.

@@ -18,8 +18,6 @@ from mdhnp.schedule.model import seconds
 from mdhnp.schedule.model_gpu import FEWEST_ITEMS
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
-__all__ = ["covering", "gpu_candidates", "gpu_schedule", "of_tiles", "product_candidates"]
-
 # Chosen by times on an NVIDIA H200, but for what its data sheet says.
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.

@@ -23,8 +23,6 @@ from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
-__all__ = ["matrix_neighbours", "matrix_schedules"]
-
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
 #: As the last, where registers hold one sum of each, and two elements, or sums are exact enough to be added up rarely.

@@ -18,8 +18,6 @@ from mdhnp.schedule.model_gpu import MOST_ITEMS, MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile
 from mdhnp.schedule.schedule import even_groups
 
-__all__ = ["SECTOR", "product_tiles"]
-
 #: Points of a work-item along a side, and work-items along one.
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)
 #: Points of a sum at least in each part of it.

@@ -14,11 +14,6 @@ from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
-__all__ = [
-    "WIDEST", "TileStrides", "copied_ahead", "exchanging", "own_memory", "packed", "shared_slots", "sole_dimension",
-    "tile_itemsize", "tile_strides", "value_itemsize",
-]  # fmt: skip
-
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
 _FLAG = 4
 #: Bytes of a GPU's widest load, store or copy, at whose multiples tiles begin that are copied ahead.

@@ -12,10 +12,6 @@ from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_strides
 from mdhnp.schedule.schedule import Schedule, require
 from mdhnp.settings import Level
 
-__all__ = [
-    "ACROSS", "DOWN", "allowed", "at_precision", "axis_of", "check_atom", "factors", "in_rows", "one_sum", "operands",
-]  # fmt: skip
-
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
 

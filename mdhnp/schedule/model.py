@@ -12,8 +12,6 @@ from mdhnp.schedule.model_gpu import gpu_seconds
 from mdhnp.schedule.model_matrices import matrix_seconds
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["seconds"]
-
 
 def seconds(access: AccessPattern, schedules: Batch | Sequence[Schedule], caps: DeviceCaps) -> Floats:
     """Return the estimated time of one launch of each legal schedule of a stage of rank 1 or more, in seconds."""

@@ -16,8 +16,6 @@ from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model_memory import seconds_moving
 
-__all__ = ["cpu_seconds"]
-
 
 def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
     """Return the time of one launch of each schedule, in seconds: computing or moving data, and work-groups' cost."""

@@ -12,8 +12,6 @@ from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["FEWEST_ITEMS", "MOST_ITEMS", "MOST_POINTS", "gpu_seconds"]
-
 #: Work-items of a group that keep enough loads in flight, and the most that do not wait for each other too often; the
 #: most points of a work-item, so that their sums fit in registers: by times on an NVIDIA H200.
 FEWEST_ITEMS, MOST_ITEMS, MOST_POINTS = 128, 256, 64

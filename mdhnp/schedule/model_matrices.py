@@ -19,8 +19,6 @@ from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds"]
-
 #: Registers that are loaded at once where lanes point at rows.
 _AT_ONCE = 4
 

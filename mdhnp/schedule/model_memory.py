@@ -9,8 +9,6 @@ import numpy.typing as npt
 from mdhnp.mdh import View
 from mdhnp.schedule.batch import GLOBAL, Floats, Tiling, product
 
-__all__ = ["seconds_moving"]
-
 
 def seconds_moving(c: Tiling) -> Floats:
     """Return the time in which one core moves what the caches cannot keep, in seconds."""

@@ -12,8 +12,6 @@ from mdhnp.mdh.views import row_major
 from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["at_once", "links", "places", "rows_memory", "rows_plain"]
-
 
 def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
     """Return how many indices of each shared dimension a work-group computes at a time."""

@@ -19,8 +19,6 @@ from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import Schedule, shared_groups, tile_counts
 
-__all__ = ["rows_candidates"]
-
 #: Rows at a time: multiples of register tiles' rows.
 _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)
 #: Rows of a register tile, which are enough; more of them are of so many points in all, at most.

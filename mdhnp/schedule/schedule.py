@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any, Literal, Self
 
-__all__ = ["IllegalSchedule", "LocalCopy", "Schedule", "even_groups", "require", "shared_groups", "tile_counts"]
-
 
 class IllegalSchedule(ValueError):
     """A schedule that cannot be generated for this MDH and device; the message names the broken rule."""

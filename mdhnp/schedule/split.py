@@ -11,8 +11,6 @@ from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["chunk_totals", "split", "splits"]
-
 
 def splits(h: MdHom, s: Schedule) -> bool:
     """Tell whether several work-groups work on the same results."""

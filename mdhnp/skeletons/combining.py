@@ -18,8 +18,6 @@ from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons import elementwise
 from mdhnp.skeletons.skeleton import SYSTEMS, DTypes, Shape, Skeleton, accesses, broadcast, computation
 
-__all__ = ["Operator", "combined_function", "converted", "reduce", "same", "scan"]
-
 #: What an operator may be given as.
 Operator = str | tuple[str, ...] | Callable[..., Any]
 

@@ -13,8 +13,6 @@ from mdhnp.frontend.public import public
 from mdhnp.mdh.ctext import returned_type
 from mdhnp.skeletons.skeleton import RESULTS, results_of
 
-__all__ = ["Stencil", "stencil"]
-
 
 @dataclass(frozen=True, eq=False)
 class Stencil:

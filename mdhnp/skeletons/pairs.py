@@ -16,8 +16,6 @@ from mdhnp.skeletons.combining import Operator, combined_function, reduce, same
 from mdhnp.skeletons.row_functions import RowFunction, read
 from mdhnp.skeletons.skeleton import RESULTS, SYSTEMS, DTypes, Shape, Skeleton, access, broadcast, computation
 
-__all__ = ["allpairs"]
-
 #: What computations depend on for two arrays' shapes, and the computation for that and their types.
 _Kind = tuple[Callable[[Shape, Shape], Any], Callable[[Any, DTypes], Computation]]
 

@@ -10,8 +10,6 @@ from mdhnp.frontend.public import public
 from mdhnp.skeletons.overlap import Stencil
 from mdhnp.skeletons.skeleton import Skeleton
 
-__all__ = ["Iteration", "iterate"]
-
 #: Steps that are computed as one.
 _TOGETHER = 8
 #: Bytes that steps read, one by one, in the time that it takes to compile several as one.

@@ -18,8 +18,6 @@ from mdhnp.mdh import Function, Instruction, trace
 from mdhnp.mdh.trace import Symbol
 from mdhnp.skeletons.combining import converted
 
-__all__ = ["Reading", "RowFunction", "read"]
-
 #: (row or column, number) of an element that is read by its number.
 Element = tuple[int, int]
 #: From a row (0) and a column (1), and their length, to a value or several.

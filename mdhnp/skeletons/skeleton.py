@@ -18,11 +18,6 @@ from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.mdhom import dimension_names
 
-__all__ = [
-    "RESULTS", "SYSTEMS", "Skeleton", "access", "accesses", "broadcast", "computation", "operands",
-    "results_of",
-]  # fmt: skip
-
 Shape = tuple[int, ...]
 DTypes = tuple[np.dtype[Any], ...]
 

@@ -18,8 +18,6 @@ from typing import Any, Protocol
 from mdhnp.process import process
 from mdhnp.tuning.processes import Servant
 
-__all__ = ["Job", "ahead", "complain", "later", "submit", "wait"]
-
 #: Seconds that the end of the program waits for the thread, which may be loading a kernel.
 _PATIENCE = 10.0
 

@@ -16,8 +16,6 @@ from mdhnp.schedule.matrices import at_precision
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
-__all__ = ["GENERATOR", "Scheduled", "Origin", "key_of", "tuned_for", "untuned_for"]
-
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "2"
 

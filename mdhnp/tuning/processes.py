@@ -16,8 +16,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-__all__ = ["PARENT", "ProcessIdentity", "Servant", "cores", "serve"]
-
 #: Environment variable that tells the process who started it, who may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
 

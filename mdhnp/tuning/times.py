@@ -16,8 +16,6 @@ from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import Key, Times
 from mdhnp.tuning.lookup import GENERATOR, key_of
 
-__all__ = ["KERNELS", "NUMPY", "measured", "remember"]
-
 #: Names of plans. NumPy's times are those of a version.
 KERNELS, NUMPY = "kernels", f"numpy {np.__version__}"
 

@@ -8,8 +8,6 @@ from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.index import Index, Limit, Var
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
-__all__ = ["FIELDS", "Access", "Accesses", "Element", "bodies", "element", "with_bodies"]
-
 #: Names of the fields of each kind of node.
 FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth)}
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from mdhnp.codegen.ir.accesses import Accesses
 from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
-from mdhnp.codegen.ir.statements import Assign, Scope, Body, Comment, Declare, For, If, Let, Stmt, Store, Test
+from mdhnp.codegen.ir.statements import Assign, Body, Comment, Declare, For, If, Let, Scope, Stmt, Store, Test
 from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
-
-__all__ = ["Builder"]
 
 
 class Builder:

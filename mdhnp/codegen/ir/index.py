@@ -1,7 +1,7 @@
 """Index arithmetic as data: sums of products of variables and whole numbers, and the conditions on them.
 
 An :class:`Index` is kept as a normal form, in which equal terms are one: ``(i + 2) * 3 - i`` is ``i * 2 + 6``. What is
-no sum (quotients, minima, the functions of boundaries) is a :class:`Call`, which stands in a term as a variable does.
+no sum (quotients, minima, the functions of boundaries) is a :class:`IndexFunction`, which stands in a term as a variable does.
 Every :class:`Var` has the range that its values lie in, so that some conditions are known to hold, or not to. Nothing
 here knows how it is written in OpenCL C.
 """
@@ -10,11 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
-
-__all__ = [
-    "ONE", "ZERO", "Atom", "IndexFunction", "IndexChoice", "Compare", "Index", "Limit", "Var", "call", "choice", "clamp", "constant",
-    "least", "most", "named", "open_tests", "variable",
-]  # fmt: skip
 
 #: An end of a range: a whole number, or an infinite one where it is not known.
 Limit = int | float

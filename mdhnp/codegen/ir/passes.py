@@ -21,8 +21,6 @@ from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies, with_bo
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import Const, Register
 
-__all__ = ["apart", "has_barrier", "lower_pipelines", "lowered", "place_barriers"]
-
 _FEW = 4
 
 

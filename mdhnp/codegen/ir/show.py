@@ -7,8 +7,6 @@ from mdhnp.codegen.ir import values as ir
 from mdhnp.codegen.ir.accesses import bodies
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, named
 
-__all__ = ["show"]
-
 
 def show(p: st.Procedure) -> str:
     """All of a kernel: its arguments, then its statements, each body indented."""

@@ -11,12 +11,6 @@ from dataclasses import dataclass
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
 from mdhnp.codegen.ir.values import Buffer, CTextCall, Load, Outside, Register, Value
 
-__all__ = [
-    "AllocLocal", "Assign", "Barrier", "Scope", "Body", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
-    "FillLanes", "For", "If", "Let", "LoadMatrix", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store",
-    "Test", "Transpose", "Truth", "Wait",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Truth:

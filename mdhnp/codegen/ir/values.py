@@ -13,11 +13,6 @@ import numpy as np
 
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
-__all__ = [
-    "BOOL", "HALF", "Address", "Apply", "Buffer", "CTextCall", "Const", "IndexValue", "Load", "LoadRow", "Outside",
-    "Register", "Shuffled", "Space", "Value", "half", "in_type", "splat",
-]  # fmt: skip
-
 DType = np.dtype[Any]
 BOOL, HALF = np.dtype(bool), np.dtype(np.float16)
 Space = Literal["global", "local"]

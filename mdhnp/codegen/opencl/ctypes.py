@@ -12,11 +12,6 @@ import numpy as np
 
 from mdhnp.codegen.ir.values import BOOL, HALF
 
-__all__ = [
-    "Text", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
-    "vector_name",
-]  # fmt: skip
-
 _NAMES = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
     "f2": "half", "f4": "float", "f8": "double",

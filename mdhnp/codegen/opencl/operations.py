@@ -25,8 +25,6 @@ from mdhnp.codegen.opencl.ctypes import (
 from mdhnp.codegen.opencl.prelude import ALWAYS_INLINE, Helpers, is_wide
 from mdhnp.codegen.opencl.ptx import EXTREMA
 
-__all__ = ["operation"]
-
 DType = np.dtype[Any]
 Build = Callable[[DType, Sequence[Text], int], Text]
 

@@ -10,8 +10,6 @@ from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.opencl.ctypes import vector_name
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["ALWAYS_INLINE", "WIDE", "Helpers", "helper_text", "is_wide"]
-
 #: Types of 64 bits.
 WIDE = frozenset({"long", "ulong", "double"})
 ALWAYS_INLINE = "static inline __attribute__((always_inline))"

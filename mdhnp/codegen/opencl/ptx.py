@@ -6,8 +6,6 @@ from mdhnp.codegen.opencl.ctypes import vector_name
 from mdhnp.codegen.opencl.prelude import WIDE, Helpers
 from mdhnp.schedule.atoms import Atom
 
-__all__ = ["COMMIT", "EXTREMA", "async_copy", "load_matrix", "matrix_product", "shuffle", "wait"]
-
 #: Of registers: their types in OpenCL C, and the letters of assembly's operands.
 _TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
 _LETTERS = {"float16": "r", "float32": "f", "float64": "d"}

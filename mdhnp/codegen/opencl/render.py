@@ -13,8 +13,6 @@ from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["source"]
-
 #: Elements of two bytes, which not every compiler knows as numbers.
 _PACKED = "ushort"
 

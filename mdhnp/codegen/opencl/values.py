@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.ir import values as ir
-from mdhnp.codegen.ir.index import Atom, IndexFunction, IndexChoice, Compare, Index, Var
+from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexFunction, Var
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import (
     Text,
@@ -21,8 +21,6 @@ from mdhnp.codegen.opencl.ctypes import (
 )
 from mdhnp.codegen.opencl.operations import operation
 from mdhnp.codegen.opencl.prelude import Helpers
-
-__all__ = ["NEIGHBOURS", "SPACES", "Values"]
 
 SPACES = {"global": "__global", "local": "__local"}
 NEIGHBOURS, _PAIRS = 1, 2

@@ -10,8 +10,6 @@ from mdhnp.mdh import Combine, Graph, MdHom, Operator, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, composed, in_place, numbered, unit
 
-__all__ = ["ONCE", "RULES"]
-
 
 def _same_inputs(graph: Graph) -> Iterator[Match]:
     """Two steps of the same inputs, the later one first: it is the one that goes."""

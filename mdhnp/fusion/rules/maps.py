@@ -24,8 +24,6 @@ from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
 
-__all__ = ["CHAINS", "FINISHES", "RULES", "not_through_others"]
-
 #: Maps of a chain at most: of more, compiling takes longer than they win.
 _MOST = 8
 

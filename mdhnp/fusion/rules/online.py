@@ -28,8 +28,6 @@ from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import contiguous, in_place, numbered, unit
 
-__all__ = ["RULES"]
-
 #: Factors of a product that are looked at: of a power by repeated squares there are very many.
 _MOST = 64
 

@@ -10,8 +10,6 @@ from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
-__all__ = ["RULES", "WITHOUT_PRODUCTS"]
-
 #: Bytes that stay in a core's cache.
 _SMALL = 1 << 18
 #: Steps that are looked at together, and what they may be at most when maps are put into others.

@@ -23,8 +23,6 @@ from typing import TypeVar
 from mdhnp.process import process
 from mdhnp.runtime.private import TABLES, file_lock, make
 
-__all__ = ["Database"]
-
 T = TypeVar("T")
 _Identity = tuple[int, int]
 

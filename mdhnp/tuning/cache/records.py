@@ -13,11 +13,6 @@ from typing import Any, Literal, get_args
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import check_fields
 
-__all__ = [
-    "BestSchedule", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key",
-    "read_measurement", "read_schedule",
-]  # fmt: skip
-
 #: Seconds of a whole call, by the name of the plan that makes it.
 Times = dict[str, float]
 Source = Literal["tuned", "imported", "shipped"]

@@ -26,8 +26,6 @@ from mdhnp.tuning.cache.records import BestSchedule, Key, Measurement, Times, re
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 from mdhnp.tuning.processes import ProcessIdentity
 
-__all__ = ["TuningCache", "cache"]
-
 T = TypeVar("T")
 
 #: What a record holds: seconds of a plan's "time"; else JSON: an entry, one of a key's measurements, who has a claim,

@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 
 from mdhnp.tuning.cache.records import BestSchedule, Key, Times, expect, read_entry, read_key
 
-__all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
-
 T = TypeVar("T")
 
 _FORMAT = "mdhnp wisdom"

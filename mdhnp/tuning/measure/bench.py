@@ -18,15 +18,14 @@ import numpy.typing as npt
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, Computation, Stage, interleaved
 from mdhnp.runtime.devices import Device, equal_devices
-from mdhnp.runtime.executable import Executable, LaunchError
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, build, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.check import drawn, is_close
-
-__all__ = ["Bench", "TuningTask", "begin", "perform", "runs_after"]
 
 Array = npt.NDArray[Any]
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["drawn", "filled", "is_close", "timed"]
-
 Array = npt.NDArray[Any]
 
 #: Random numbers drawn; a prime, so that rows near each other differ. Large arrays repeat them: drawing takes long.

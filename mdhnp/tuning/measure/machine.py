@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.program import Kernel, Program
 from mdhnp.cost import Machine, usual_numpy
+from mdhnp.mdh.stages import Argument
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import DeviceBuffers
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.measure.check import timed
-
-__all__ = ["machine_of"]
 
 #: Bytes that the copying kernel reads, and writes again, on CPUs and GPUs: well over their caches.
 _COPIED = {"cpu": 1 << 25, "gpu": 1 << 28}

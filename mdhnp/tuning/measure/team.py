@@ -23,8 +23,6 @@ from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.bench import Bench, TuningTask, begin, perform
 from mdhnp.tuning.processes import Servant
 
-__all__ = ["Team", "Worker", "WorkerError"]
-
 T = TypeVar("T")
 
 #: Seconds to start in, and for a schedule that nothing is known to compare with.

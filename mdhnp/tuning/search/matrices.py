@@ -18,8 +18,6 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_neighbours
 from mdhnp.schedule.model import seconds
 
-__all__ = ["Matrices", "corrected"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.matrices import Matrices, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 
-__all__ = ["Search"]
-
 Floats = npt.NDArray[np.float64]
 
 _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64

@@ -29,8 +29,6 @@ from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
-__all__ = ["Tuned", "search", "tune_stage"]
-
 _FINALISTS, _ROUNDS = 5, 7
 #: Part of the budget that is kept for timing the finalists again.
 _RESERVE = 0.2
@@ -180,7 +178,9 @@ class _Tuning:
                     raise
                 # The user has had enough of searching; what was found counts.
                 (best, seconds), compared, stopped = self._search.best, False, True
-        entry = BestSchedule(best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h))
+        entry = BestSchedule(
+            best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h)
+        )
         # Only an entry that was timed again, in the same minute, gives way to a slower time.
         if not self._known.put(self._key, entry, replace=compared):
             kept = self._known.get(self._key)

@@ -18,8 +18,6 @@ from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
 from mdhnp.schedule.cpu import cpu_schedule, fitting, packed_layout, vectorisations
 from mdhnp.schedule.gpu import gpu_schedule
 
-__all__ = ["neighbours", "sample", "schedule"]
-
 Ints = npt.NDArray[np.int64]
 
 _POINTS = (1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
