@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.distribution import Distribution, Single
+from mdhnp.arrays.distribution import Distribution, SingleDistribution
 
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl
@@ -114,7 +114,7 @@ class Array:
         if self.device.several:
             found: Distribution = self.device.memory.distribution(self.device, self._view)
             return found
-        return Single((f"{self.device.name} ({self.device.runtime})",))
+        return SingleDistribution((f"{self.device.name} ({self.device.runtime})",))
 
     @property
     def parts(self) -> "tuple[Array, ...]":

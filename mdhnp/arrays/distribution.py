@@ -15,7 +15,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Single(Distribution):
+class SingleDistribution(Distribution):
     """One device has all elements."""
 
     def __str__(self) -> str:
@@ -36,9 +36,9 @@ class BlockDistribution(Distribution):
 
     Examples
     --------
-    >>> print(Block(("one", "two"), 0, (3, 2)))
+    >>> print(BlockDistribution(("one", "two"), 0, (3, 2)))
     block along axis 0: 3 on one, 2 on two
-    >>> print(Block(("one", "two"), 0, (3, 2), 1))
+    >>> print(BlockDistribution(("one", "two"), 0, (3, 2), 1))
     overlap of 1 along axis 0: 3 on one, 2 on two
     """
 

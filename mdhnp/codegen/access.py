@@ -8,7 +8,7 @@ from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value
-from mdhnp.codegen.nest import Link, Nest, index_at
+from mdhnp.codegen.nest import Nest, NestLink, index_at
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.layout import tile_strides
@@ -39,7 +39,7 @@ class Context(Nest):
         """Have a view be of a buffer that is no argument, or no output."""
         self._buffers[view.name] = buffer
 
-    def inner(self, h: MdHom, s: Schedule, link: Link, subgroup: int = 0) -> "Context":
+    def inner(self, h: MdHom, s: Schedule, link: NestLink, subgroup: int = 0) -> "Context":
         """Another nest of the same kernel."""
         return Context(h, s, subgroup=subgroup, link=link, build=self.build, _buffers=self._buffers)
 

@@ -23,7 +23,7 @@ from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
-from mdhnp.codegen.nest import Link
+from mdhnp.codegen.nest import NestLink
 from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.views import row_major
 from mdhnp.schedule import chains
@@ -64,8 +64,8 @@ class _Chain:
         origins = self._origins({})
         moved = self._moved(origins)
         for n, h in enumerate(self._first):
-            self._map(n, h, self._footprints[n].sizes, Link(origins[n], moved=moved))
-        map_tile(self._results(Link(moved=moved)))
+            self._map(n, h, self._footprints[n].sizes, NestLink(origins[n], moved=moved))
+        map_tile(self._results(NestLink(moved=moved)))
 
     def stream(self) -> None:
         """Build tiles that follow each other along a dimension: with each all maps advance by as many points.
@@ -85,14 +85,14 @@ class _Chain:
                 low, high = most(begin + ring.before, ZERO), least(end + ring.ahead, constant(h.extents[d]))
                 sizes = tuple([tile if a == d else size for a, size in enumerate(self._footprints[n].sizes)])
                 with c.build.when([Compare(at[n] + tile, ">", low), Compare(at[n], "<", high)]):
-                    self._map(n, h, sizes, Link(origins[n], moved=moved, limits={d: (low, high)}, rings=rings))
-            final = self._results(Link(moved=moved, rings=rings))
+                    self._map(n, h, sizes, NestLink(origins[n], moved=moved, limits={d: (low, high)}, rings=rings))
+            final = self._results(NestLink(moved=moved, rings=rings))
             with c.build.when([Compare(variable(now), ">=", begin)]), c.build.block():
                 c.build.let(final.var(d, "l"), variable(now))
                 tile_count(final, d)
                 map_tile(final)
 
-    def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], link: Link) -> None:
+    def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], link: NestLink) -> None:
         """Build the points of one map that a tile needs, in a loop nest of its own."""
         s = chains.link(self._s, h, sizes)
         one = self._nest(n, h, sizes, s, replace(link, pulls=s.work_items == 1))
@@ -103,13 +103,13 @@ class _Chain:
             with group_loops(one, s.global_order):
                 map_tile(one)
 
-    def _results(self, link: Link) -> Context:
+    def _results(self, link: NestLink) -> Context:
         """The loop nest of the last map."""
         h, extents = self._last, self._chain.extents
         s = chains.link(self._s, h, self._s.local_tile, self._s.num_wg)
         return self._nest(len(self._first), h, extents, s, link)
 
-    def _nest(self, n: int, h: MdHom, extents: tuple[int, ...], s: Schedule, link: Link) -> Context:
+    def _nest(self, n: int, h: MdHom, extents: tuple[int, ...], s: Schedule, link: NestLink) -> Context:
         """The loop nest of a map of a region's points, between arrays of which regions are in memory.
 
         It writes nothing that it reads.
@@ -211,7 +211,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
-        link = Link(moved=moved, opened=h.shared[n], prefix=f"m{n}")
+        link = NestLink(moved=moved, opened=h.shared[n], prefix=f"m{n}")
         found.append(c.inner(whole, own, link, c.subgroup))
     return found
 

@@ -54,7 +54,7 @@ def index_at(index: Affine, point: Mapping[int, Index]) -> Index:
 
 
 @dataclass(frozen=True)
-class Link:
+class NestLink:
     """What a nest is told that is one of several in a kernel: what it computes, and what of arrays memory holds."""
 
     #: Where each dimension begins, if not at 0.
@@ -88,7 +88,7 @@ class Nest:
     subgroup: int = 0
     #: Whether inputs are read where they are, whatever copies of them there are in local memory.
     uncopied: bool = False
-    link: Link = Link()
+    link: NestLink = NestLink()
 
     @cached_property
     def kept(self) -> tuple[int, ...]:

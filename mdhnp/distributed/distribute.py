@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, is_array, make, view_of
-from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, Single
+from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
@@ -150,7 +150,7 @@ def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: in
         case "copy":
             return CopyDistribution(where.labels)
         case "single":
-            return Single(where.labels[:1])
+            return SingleDistribution(where.labels[:1])
     return BlockDistribution(where.labels, axis, sizes, halo if kind == "overlap" else 0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, make
-from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, Single
+from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.transfer import empty
 from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.distributed.exchange import copied, gathered
@@ -97,7 +97,7 @@ def distribution(group: Group, view: View) -> Distribution:
         return CopyDistribution(having)
     axes = [a for a, n in enumerate(view.shape) if n > 1 and view.strides[a]]
     if having or not axes:
-        return Single(having or group.labels[:1])
+        return SingleDistribution(having or group.labels[:1])
     axis = max(axes, key=lambda a: abs(view.strides[a]))
     ends = [(placement.valid(h), h.own) for h in shards.values()]
     halo = max([max(own[0] - valid[0], valid[1] - own[1]) for valid, own in ends]) // abs(view.strides[axis])
