@@ -49,7 +49,7 @@ def split(box: StridedBox, regions: Sequence[Region], low: int, high: int) -> tu
 
     Examples
     --------
-    >>> rows = Box(0, (4, 3), (3, 1), 1)
+    >>> rows = StridedBox(0, (4, 3), (3, 1), 1)
     >>> inside, outside = split(rows, [rows.whole], 3, 9)
     >>> inside
     [(slice(1, 3, None), slice(0, 3, None))]

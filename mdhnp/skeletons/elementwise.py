@@ -12,8 +12,6 @@ from mdhnp.mdh import cc
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons.skeleton import RESULTS, SYSTEMS, DTypes, Shape, Skeleton, accesses, broadcast, computation
 
-__all__ = ["map", "zip"]
-
 _RAISES = {
     "TypeError": "If the function is neither, or called with values that it cannot be recorded with.",
     "ValueError": "When called, if arrays cannot be broadcast, or text takes another number of values.",

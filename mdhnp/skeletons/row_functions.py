@@ -66,7 +66,7 @@ class Reading:
 
     def _called(self, values: Sequence[Any], reduced: Callable[[str, Symbol], Any]) -> Any:
         known = dict(zip(self.accesses, values, strict=True))
-        return _Pass(self.length, lambda side, number: known[side, number], reduced).call(self.function)
+        return _Tracing(self.length, lambda side, number: known[side, number], reduced).call(self.function)
 
 
 def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) -> Reading:
@@ -88,7 +88,7 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
             # Stands for the total: a parameter that only a value made of totals depends on.
             return value.recorder.add(Instruction("param", (), value.dtype, len(sides) + len(names)))
 
-        return _Pass(length, element, reduced).call(function)
+        return _Tracing(length, element, reduced).call(function)
 
     trace(collect, dtypes, what="allpairs")
     if len(elements) > MOST_ELEMENTS:
@@ -102,7 +102,7 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
 
 
 @dataclass(frozen=True)
-class _Pass:
+class _Tracing:
     """One call of the function with symbols: what elements and reductions are there."""
 
     length: int
@@ -121,7 +121,7 @@ def _method(name: str) -> Callable[["_Each"], Any]:
 class _Each(NDArrayOperatorsMixin):
     """All elements of something as long as a row, in a function being traced."""
 
-    def __init__(self, pass_: _Pass, each: Callable[[], Any]) -> None:
+    def __init__(self, pass_: _Tracing, each: Callable[[], Any]) -> None:
         self._pass = pass_
         self.each = each  # gives the symbol of any one of them
 
@@ -165,7 +165,7 @@ class _Each(NDArrayOperatorsMixin):
 class Row(_Each):
     """A row or a column in a function being traced: ``row[0]`` is an element, ``row - column`` all of them."""
 
-    def __init__(self, pass_: _Pass, side: int) -> None:
+    def __init__(self, pass_: _Tracing, side: int) -> None:
         super().__init__(pass_, partial(pass_.element, side, None))
         self._side = side
 

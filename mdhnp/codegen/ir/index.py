@@ -1,9 +1,9 @@
 """Index arithmetic as data: sums of products of variables and whole numbers, and the conditions on them.
 
 An :class:`Index` is kept as a normal form, in which equal terms are one: ``(i + 2) * 3 - i`` is ``i * 2 + 6``. What is
-no sum (quotients, minima, the functions of boundaries) is a :class:`IndexFunction`, which stands in a term as a variable does.
-Every :class:`Var` has the range that its values lie in, so that some conditions are known to hold, or not to. Nothing
-here knows how it is written in OpenCL C.
+no sum (quotients, minima, the functions of boundaries) is a :class:`IndexFunction`, which stands in a term as a
+variable does. Every :class:`Var` has the range that its values lie in, so that some conditions are known to hold, or
+not to. Nothing here knows how it is written in OpenCL C.
 """
 
 from collections.abc import Callable, Iterable
