@@ -181,8 +181,8 @@ def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
 import os, threading
 from mdhnp.calls.store import forget, store
 from mdhnp.process import process
-from mdhnp.runtime import binaries, devices, programs
-held = [lambda: store.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
+from mdhnp.runtime import devices, programs
+held = [lambda: store.lock, lambda: programs._registry, lambda: devices._listing]
 held += [lambda d=d: d._lock for d in devices.devices()]
 mine = programs._locks.setdefault("key", process.lock())
 ready, go = threading.Event(), threading.Event()

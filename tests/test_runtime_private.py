@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a cache folder of its own below another, with one binary, and its own first warning."""
     folder = tmp_path / "above" / "cache"
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(folder))
-    monkeypatch.setattr(binaries, "_state", {"pruned": False, "warned": False})
+    monkeypatch.setattr(binaries, "_left", {"prune": True, "warn": True})
     binaries.store(KEY, CODE)
     assert binaries.load(KEY) == CODE
     return folder

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("binaries_on_disk")
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a cache folder of its own, and its own first warning."""
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(binaries, "_state", {"pruned": False, "warned": False})
+    monkeypatch.setattr(binaries, "_left", {"prune": True, "warn": True})
     return tmp_path
 
 
@@ -148,12 +148,12 @@ def test_a_driver_that_gives_no_binary_costs_the_file_only(
 
 def test_the_files_used_longest_ago_go_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "_LIMIT", 5000)
-    monkeypatch.setitem(binaries._state, "pruned", True)
+    monkeypatch.setattr(binaries, "_left", {})
     for age, name in enumerate("abcdefgh"):
         binaries.store(name, bytes(1000))
         file = cache / "binaries" / f"{name}.bin"
         binaries.os.utime(file, (age, age))
-    monkeypatch.setitem(binaries._state, "pruned", False)
+    monkeypatch.setitem(binaries._left, "prune", True)
     binaries.store("z", bytes(1000))
     assert {file.stem for file in (cache / "binaries").iterdir()} == {"h", "z"}
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from mdhnp.process import process
 from mdhnp.runtime.private import UnsafeError, cache_folder, file_lock, opened, read, write
 
 _MAGIC = b"mdhnp-binary-1\n"
@@ -21,8 +20,8 @@ _DIGEST = hashlib.sha256().digest_size
 _PATIENCE = 5.0
 _LIMIT = 256 * 1024**2  # bytes of all files together, checked once a process
 
-_once = process.lock()
-_state = {"pruned": False, "warned": False}
+#: What is done once a process, until it was.
+_left = {"prune": True, "warn": True}
 
 
 def load(key: str) -> bytes | None:
@@ -60,7 +59,7 @@ def store(key: str, payload: bytes) -> None:
     try:
         with opened(_folder(), missing_ok=True) as folder:
             write(folder, f"{key}.bin", _MAGIC + hashlib.sha256(payload).digest() + payload)
-            if _first("pruned"):
+            if _left.pop("prune", False):
                 _prune(folder)
     except OSError as error:
         _warn(error)
@@ -93,19 +92,13 @@ def _folder() -> Path:
 
 
 def _warn(error: OSError) -> None:
-    if _first("warned"):
+    if _left.pop("warn", False):
         warnings.warn(
             f"compiled kernels are not kept, so every process compiles them again: {error}. "
             "Put that right, or set MDHNP_CACHE_DIR to a folder of your own that only you can write",
             RuntimeWarning,
             stacklevel=3,
         )
-
-
-def _first(what: str) -> bool:
-    with _once:
-        done, _state[what] = _state[what], True
-        return not done
 
 
 def _prune(folder: int) -> None:

@@ -36,7 +36,6 @@ from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.programs import build
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 #: Seconds of a call that Ctrl-C may have to wait for. Leaving a call to a second thread costs about 0.0001.
 _LONG = 0.05
@@ -109,7 +108,7 @@ class Executable:
         self(arrays_in, arrays_out)
         return arrays_out
 
-    def _tried(self, run: Callable[[Sequence[Any], V], T], arrays_in: Sequence[Any], arrays_out: V) -> T:
+    def _tried(self, run: Callable[[Sequence[Any], Any], T], arrays_in: Sequence[Any], arrays_out: Any) -> T:
         try:
             return run(arrays_in, arrays_out)
         except MemoryError:
@@ -225,9 +224,8 @@ class Executable:
         return results.pop()
 
     def _new_state(self) -> LaunchState:
-        layouts = self.inputs, self.outputs
         return make_state(
-            self.device, self._built, self.program, *layouts, resident=self.resident, results=self.results
+            self.device, self._built, self.program, self.inputs, self.outputs, self.resident, self.results
         )
 
 

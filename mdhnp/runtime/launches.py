@@ -101,9 +101,8 @@ def make_state(
     program: Program,
     inputs: Sequence[Layout],
     outputs: Sequence[Layout],
-    *,
-    resident: bool = False,
-    results: Sequence[Output] = (),
+    resident: bool,
+    results: Sequence[Output],
 ) -> LaunchState:
     """Make kernel objects of a compiled program, for calls on arrays of these layouts.
 

@@ -59,7 +59,7 @@ class Memory:
         raise NotImplementedError
 
     def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
-        raise NotImplementedError
+        """By default nothing: nobody waits for views."""
 
     def _brought(self, inputs: Sequence[Any], bring: Callable[[int, Any], cl.Buffer]) -> list[cl.Buffer]:
         """Give a buffer of each input, the same one of what is given twice, which `bring` makes of its bytes."""
@@ -172,17 +172,9 @@ class Resident(Memory):
         offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
 
-    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
-        """Do nothing: the kernels are on their way."""
-
 
 def memory_for(
-    device: Device,
-    inputs: Sequence[Layout],
-    outputs: Sequence[Layout],
-    temporaries: Sequence[int],
-    *,
-    resident: bool,
+    device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int], *, resident: bool
 ) -> Memory:
     """Give the fastest way from arrays to kernels on `device`; MemoryError if one is larger than its largest buffer.
 

@@ -12,6 +12,7 @@ used them before is done then.
 import gc
 import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
 
@@ -143,14 +144,12 @@ class Pool:
         with self._lock:
             left = self.free()
             for size in sorted(self._free, reverse=True):
-                while left > most and self._free[size]:
-                    try:
+                with suppress(IndexError):  # none is left of this size
+                    while left > most:
                         self._free[size].pop()
-                    except IndexError:
-                        break
-                    self._held -= size
-                    self._count -= 1
-                    left -= size
+                        self._held -= size
+                        self._count -= 1
+                        left -= size
 
     def info(self, pinned: int) -> MemoryInfo:
         with self._lock:

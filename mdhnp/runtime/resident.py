@@ -18,7 +18,7 @@ from mdhnp.runtime import pending, results, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Addresses, Block, pool
-from mdhnp.runtime.results import Home, Lease, lease
+from mdhnp.runtime.results import Lease, lease
 from mdhnp.runtime.transfers import receive, send
 
 Array = npt.NDArray[Any]
@@ -42,10 +42,9 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
     return lambda: tuple([np.ndarray(s, t, leased(source.block(n), source.home(n))) for n, s, t in sizes])
 
 
-def leased(block: Addresses, home: Home | None = None) -> Array:
+def leased(block: Addresses, home: Any = None) -> Array:
     """Give what views are of: addresses that go home when the last one dies."""
-    found: Array = lease(block.addresses, block, home)
-    return found
+    return lease(block.addresses, block, home)
 
 
 def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int] | None) -> Array:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +40,6 @@ _FRESH = 256 * 1024**2
 _OFFERED = hasattr(mmap, "MADV_FREE")
 
 
-class Home(Protocol):
-    """Where free blocks are: a list, or what has its ``append``, which may be called at any line of any thread."""
-
-    def append(self, block: Any, /) -> None:
-        """Take a block that is free again."""
-
-
 class _InPython(np.ndarray[Any, Any]):
     """All bytes of a block."""
 
@@ -54,8 +47,8 @@ class _InPython(np.ndarray[Any, Any]):
 
     #: What is leased. Slices and copies of a lease have its type, but no block.
     block: Any
-    #: Where it goes; None of somebody else's memory.
-    home: Home | None
+    #: Where it goes: a list, or what has its ``append``, called at any line of any thread; None: it is somebody else's.
+    home: Any
 
     # What it needs lies in its defaults: at the end of the process the module's names go before the last array.
     def __del__(self, ending: Any = sys.is_finalizing) -> None:
@@ -66,12 +59,12 @@ class _InPython(np.ndarray[Any, Any]):
 Lease: Any = _InPython if native.Lease is None else native.Lease
 
 
-def lease(memory: Any, block: Any, home: Home | None) -> Any:
+def lease(memory: Any, block: Any, home: Any) -> Array:
     """Give an array over memory of a block that goes home when nobody sees it any more.
 
     The memory is no ndarray: of arrays over an array over an ndarray NumPy keeps the last one alive, not the lease.
     """
-    made = np.ndarray.__new__(Lease, (len(memory),), np.uint8, memory)
+    made: Any = np.ndarray.__new__(Lease, (len(memory),), np.uint8, memory)
     made.block, made.home = block, home
     return made
 

@@ -177,15 +177,11 @@ def _preceding(inclusive: Any, combine: CombineSpec, axis: int) -> Callable[...,
 
     def apply(*values: Any) -> Any:
         given = inclusive(*values)
-        neutral = _identity(combine, [v.dtype for v in given])
+        dtypes = [v.dtype for v in given]
+        operator = replace(combine, check=False).resolve(dtypes).operator
+        if operator is None or operator.identity is None:
+            raise ValueError("an exclusive one begins with the operator's identity; pass it by identity")
+        neutral = [literal_value(literal, t) for literal, t in zip(operator.identity, dtypes, strict=True)]
         return tuple([np.where(m.index(axis) == 0, e, v) for e, v in zip(neutral, given, strict=True)])
 
     return apply
-
-
-def _identity(spec: CombineSpec, dtypes: list[np.dtype[Any]]) -> list[Any]:
-    """Give an operator's identity in values' own types."""
-    operator = replace(spec, check=False).resolve(dtypes).operator
-    if operator is None or operator.identity is None:
-        raise ValueError("an exclusive one begins with the operator's identity; pass it by identity")
-    return [literal_value(literal, t) for literal, t in zip(operator.identity, dtypes, strict=True)]
