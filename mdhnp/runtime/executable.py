@@ -19,6 +19,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import pyopencl as cl
@@ -65,18 +66,18 @@ class Executable:
         keep: bool = True,
     ) -> None:
         self.device = device
-        self.program = program
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
         self.resident = resident
         self.results = tuple(results)
         # What makes results where kernels, or copies from the device, are fastest to write them.
         where = views if resident else pinned
         self.make = where.maker(device, results) if device.own_memory else host.maker(results)
-        self._built = build(device, program.source, keep=keep)
+        built = build(device, program.source, keep=keep)
         self._queue = device.queue
         self._pool = pool(device)
         self._quick = resident  # whether a call has taken less than _LONG, and none was interrupted since
+        self._new_state = partial(
+            make_state, device, built, program, tuple(inputs), tuple(outputs), resident, self.results
+        )
         self.free = [self._new_state()]
         key = id(self)
         _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
@@ -222,11 +223,6 @@ class Executable:
         if errors:
             raise errors.pop()
         return results.pop()
-
-    def _new_state(self) -> LaunchState:
-        return make_state(
-            self.device, self._built, self.program, self.inputs, self.outputs, self.resident, self.results
-        )
 
 
 def _executables() -> list[Executable]:

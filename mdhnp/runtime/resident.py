@@ -47,8 +47,8 @@ def leased(block: Addresses, home: Any = None) -> Array:
     return lease(block.addresses, block, home)
 
 
-def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int] | None) -> Array:
-    """Give a view of somebody else's buffer, held as long as it is seen; without strides, in C order."""
+def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int]) -> Array:
+    """Give a view of somebody else's buffer, held as long as it is seen."""
     block = Block(buffer, buffer.size)
     block.shared = True
     return np.ndarray(shape, dtype, leased(block), offset, strides)

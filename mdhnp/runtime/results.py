@@ -24,7 +24,7 @@ from mdhnp.process import process
 
 Array = npt.NDArray[Any]
 
-#: Bytes from which on memory is used again. The C library's allocator keeps what is smaller: `_keep_freed`.
+#: Bytes from which on memory is used again. The C library's allocator keeps what is smaller, see `_KEPT`.
 LARGE = 4 * 1024**2
 #: Bytes just below the most up to which glibc's malloc keeps memory once an array of that size was freed.
 _KEPT = 31 * 1024**2
@@ -136,18 +136,12 @@ class FreeBlocks:
             del fresh[0]
 
 
-def _keep_freed() -> None:
-    """Have glibc's malloc keep what is freed, up to twice this size at the end of its heap, in all of the process.
-
-    Until a process frees a large array for the first time, malloc returns arrays of 128 KB and more to the system as
-    soon as they are freed, and gets new, empty memory for the next call's results: mallopt(3), dynamic M_MMAP_THRESHOLD
-    and M_TRIM_THRESHOLD. This array is never written to, so it takes no memory.
-    """
-    with suppress(MemoryError):
-        np.empty(_KEPT, np.uint8)
-
-
-_keep_freed()
+# Have glibc's malloc keep what is freed, up to twice this size at the end of its heap, in all of the process. Until one
+# frees a large array for the first time, malloc returns arrays of 128 KB and more to the system as soon as they are
+# freed, and gets new, empty memory for the next call's results: mallopt(3), dynamic M_MMAP_THRESHOLD and
+# M_TRIM_THRESHOLD. This array is never written to, so it takes no memory.
+with suppress(MemoryError):
+    np.empty(_KEPT, np.uint8)
 
 
 def _advise(block: mmap.mmap, advice: int) -> None:
