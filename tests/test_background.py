@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from jobs import Job
 
+from mdhnp.calls.build import Build
+from mdhnp.calls.loading import _Ready
 from mdhnp.tuning import background
 from mdhnp.tuning.background import ahead, later, submit, wait
 
@@ -68,6 +70,11 @@ def test_a_job_ahead_starts_the_process_and_its_answer_is_passed_over(helper: ba
     assert helper._process is not None
     pid = helper._process.pid
     assert answers(Job("give", 1), Job("process"), Job("give", 2)) == [1, pid, 2]
+
+
+def test_loading_ahead_may_take_as_long_as_what_waits_for_it() -> None:
+    """The process ends itself where a job takes longer than its limit, also one whose answer nobody waits for."""
+    assert _Ready.limit >= Build.limit
 
 
 def test_a_job_ahead_that_ends_the_process() -> None:

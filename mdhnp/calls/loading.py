@@ -110,7 +110,7 @@ class _Ready:
     """A job: load in the helper process what makes kernels, which takes as long there as it does here."""
 
     urgent = True
-    limit = 60.0
+    limit = 300.0  # as of kernels, which wait for this: under load, and from a cold disk, it may take minutes
 
     def run(self) -> None:
         """Load it, and see what the device's smallest calls take."""

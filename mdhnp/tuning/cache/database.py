@@ -6,8 +6,9 @@ Where nothing can be written, a database in memory takes its place, with all tha
 a warning.
 
 Threads take turns with two connections, one to read and one to write by: who writes may wait for other processes, who
-reads waits for nobody's writing. SQLite's locks belong to a process and do not survive fork(), which even in a child
-that never touches them can damage the file. So both are closed before each fork().
+reads waits for nobody's writing, but for the end of a commit where there is no write-ahead log. SQLite's locks belong
+to a process and do not survive fork(), which even in a child that never touches them can damage the file. So both are
+closed before each fork().
 """
 
 import os
