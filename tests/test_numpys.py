@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 import tracemalloc
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import mdhnp
 from mdhnp.calls import numpy_tier, ufuncs
-from mdhnp.calls.numpy_tier import numpy_function
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.mdh import MdHom, index, interpret
 
 RNG = np.random.default_rng(0)
@@ -264,6 +265,25 @@ def test_reductions_and_scans_are_what_their_definition_says(
             assert found.flags.c_contiguous
             assert not any(np.may_share_memory(found, a) for a in others)
             np.testing.assert_array_equal(found, interpret(h, *others), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "operators", "views", "called"),
+    [
+        (lambda x: x, (EACH, MAX), "A[i,j] -> C[i]", np.maximum.reduce),
+        (lambda x: x, (MAX, MAX), "A[i,j] -> C[]", np.maximum.reduce),
+        (lambda x: x, (EACH, SUM), "A[i,j] -> C[i]", ufuncs.einsum),
+        (lambda x: x, (SUM, SUM), "A[i,j] -> C[]", ufuncs.einsum),
+        (lambda x, y: x + y, (EACH, EACH), "A[i,j], B[j] -> C[i,j]", np.add),
+    ],
+)
+def test_small_calls_are_handed_to_numpys_function_itself(scalar: Any, operators: Any, views: str, called: Any) -> None:
+    arrays = viewed(views, ("f4", "f4")[: views.count("], ") + 1])
+    h = mdhnp.md_hom(scalar, dict(zip("ij", operators, strict=True)), views).bind(*arrays)
+    function = numpy_function(h)
+    assert isinstance(function, NumpyFunction)
+    assert isinstance(function.compute, partial)
+    assert function.compute.func == called
 
 
 @pytest.mark.parametrize("place", ["argmax", "argmin"])

@@ -75,16 +75,15 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     terms, _, output = text.partition("->")
     dtype, alone = h.outputs[0].dtype, [n for n in {*terms} - {*output} - {","} if terms.count(n) == 1]
     product = partial(einsum, text)
-    if dtype.char == "e":
-        product = partial(einsum, text, dtype=np.float32)
+    compute: Compute = product
+    if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
+        compute = lambda a: product(a).copy()  # noqa: E731
+    elif dtype.char == "e":
+        compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
     elif (alone or terms.count(",") > 1) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
-        product = partial(np.einsum, text, optimize=True)
-    copy = True if "," not in terms else None  # since an einsum of one array may be a view
-
-    def compute(*arrays: Any) -> Any:
-        found = np.array(product(*arrays), dtype, copy=copy, order="C")
-        return found if output else found[()]
-
+        compute = lambda *arrays: np.asarray(np.einsum(text, *arrays, optimize=True), order="C")[()]  # noqa: E731
+    elif len(output) > 1:  # else it is contiguous, or a scalar
+        compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
     return _function(h, f'numpy.einsum("{text}")', compute, h.points)
 
 
@@ -142,6 +141,8 @@ def _transposed(labels: str, groups: Sequence[Sequence[str]], extents: Mapping[s
     axes = tuple([labels.index(n) for group in groups for n in group])
     shape = tuple([prod([extents[n] for n in group]) for group in groups])
     copied = any(["".join(group) not in labels for group in groups])
-    if axes == tuple(range(len(axes))) and all([len(group) == 1 for group in groups]):
+    if axes != tuple(range(len(axes))):
+        return (lambda x: x.transpose(axes).reshape(shape)), copied * prod(shape)
+    if all([len(group) == 1 for group in groups]):
         return None, 0
-    return (lambda x: x.transpose(axes).reshape(shape)), copied * prod(shape)
+    return (lambda x: x.reshape(shape)), copied * prod(shape)

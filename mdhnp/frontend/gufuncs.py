@@ -43,6 +43,7 @@ _product = partial(
         "TypeError": f"If the casting rule forbids a conversion; {UNSUPPORTED[0].lower()}{UNSUPPORTED[1:]}",
     },
     notes=f"Source: {PAPER} IV-A.",
+    guard=False,
 )
 
 
@@ -62,7 +63,6 @@ array([ 3., 12.])
 >>> mdhnp.matmul([[0, 1], [2, 0]], [[0, 1], [2, 0]], semiring=mdhnp.semiring.min_plus)
 array([[0, 1],
        [2, 0]])""",
-    guard=False,
 )
 def matmul(
     x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
@@ -97,7 +97,7 @@ def vecdot(
 ) -> Any:  # fmt: skip
     if axis is not None:
         if axes is not None:
-            raise TypeError("axis and axes cannot both be given")
+            raise TypeError("vecdot: axis and axes cannot both be given")
         axes = [axis, axis, axis if keepdims else ()]
     return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
@@ -143,37 +143,40 @@ def _call(
     keepdims: bool = False,
     ring: Semiring | None = None,
 ) -> Any:
-    plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
-    chosen = (routine,) if ring is None else (routine, ring)
-    if plain and not keepdims and not others:
-        return call(chosen, operands, precision=precision)
-    name = routine.name
-    given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
-    given = {key: value for key, value in given.items() if value is not None and value is not False} | others
-    numpys = None if ring is not None else partial(getattr(np, name), *operands, **given)
-    if others.keys() - {"subok"}:
-        if numpys is None:
-            raise TypeError(f"{', '.join(others)} cannot be given beside a semiring")
-        return fallback(name, f"{', '.join(others)} is given", numpys, operands)
-    if isinstance(out, tuple):
-        if len(out) != 1:
-            raise ValueError(f"out has {len(out)} entries for one result")
-        out = out[0]
-    target = output(name, out)
-    wanted = exact_type(dtype)
-    to = None if target is None else target.dtype
-    what = (*chosen, wanted, order, casting, _whole_axes(axes), bool(keepdims), to)
-    result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
-    if target is None or result is target:
-        return result
-    cores = _cores_of(name, [np.ndim(x) for x in operands])
-    *_, place = _places_of(cores, [np.ndim(x) for x in operands], axes, keepdims)
-    last = tuple(range(-len(place), 0))  # where the axes of the result's core are
-    view = target if place == last or target.ndim < result.ndim else np.moveaxis(target, place, last)
-    if view.shape[view.ndim - len(place) :] != result.shape[result.ndim - len(place) :]:
-        raise ValueError(f"out of shape {target.shape} does not fit a result of shape {result.shape}")
-    deliver(name, result, view)
-    return target
+    try:
+        plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
+        chosen = (routine,) if ring is None else (routine, ring)
+        if plain and not keepdims and not others:
+            return call(chosen, operands, precision=precision)
+        name = routine.name
+        given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
+        given = {key: value for key, value in given.items() if value is not None and value is not False} | others
+        numpys = None if ring is not None else partial(getattr(np, name), *operands, **given)
+        if others.keys() - {"subok"}:
+            if numpys is None:
+                raise TypeError(f"{', '.join(others)} cannot be given beside a semiring")
+            return fallback(name, f"{', '.join(others)} is given", numpys, operands)
+        if isinstance(out, tuple):
+            if len(out) != 1:
+                raise ValueError(f"out has {len(out)} entries for one result")
+            out = out[0]
+        target = output(name, out)
+        wanted = exact_type(dtype)
+        to = None if target is None else target.dtype
+        what = (*chosen, wanted, order, casting, _whole_axes(axes), bool(keepdims), to)
+        result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
+        if target is None or result is target:
+            return result
+        cores = _cores_of(name, [np.ndim(x) for x in operands])
+        *_, place = _places_of(cores, [np.ndim(x) for x in operands], axes, keepdims)
+        last = tuple(range(-len(place), 0))  # where the axes of the result's core are
+        view = target if place == last or target.ndim < result.ndim else np.moveaxis(target, place, last)
+        if view.shape[view.ndim - len(place) :] != result.shape[result.ndim - len(place) :]:
+            raise ValueError(f"out of shape {target.shape} does not fit a result of shape {result.shape}")
+        deliver(name, result, view)
+        return target
+    except ARGUMENTS as error:  # sooner than by `public`'s guard
+        raise_named(routine.name, error)
 
 
 def _cores_of(function: str, ndims: Sequence[int]) -> Terms:

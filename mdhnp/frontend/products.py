@@ -57,11 +57,15 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
     b="array_like: With as many elements.",
     returns="scalar: Of the common type.",
     example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
+    guard=False,
 )
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-    operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
-    return call((_VDOT,), operands, precision=precision)
+    try:
+        # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
+        operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
+        return call((_VDOT,), operands, precision=precision)
+    except ARGUMENTS as error:
+        raise_named("vdot", error)
 
 
 @_product(
@@ -73,9 +77,13 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
 >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
 array([[1, 2, 3],
        [3, 4, 7]])""",
+    guard=False,
 )
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    return call((_INNER,), (a, b), precision=precision)
+    try:
+        return call((_INNER,), (a, b), precision=precision)
+    except ARGUMENTS as error:
+        raise_named("inner", error)
 
 
 @_product(
@@ -85,12 +93,16 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
     returns="ndarray: Of shape (a.size, b.size); `out` if given.",
     raises={"ValueError": "If `out` does not fit.", "TypeError": f"If `out` has a lesser type. {UNSUPPORTED}"},
     example=">>> mdhnp.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
+    guard=False,
 )
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
-    target = output("outer", out)
-    if target is None:
-        return call((_OUTER,), (a, b))
-    return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
+    try:
+        if out is None:
+            return call((_OUTER,), (a, b))
+        target = output("outer", out)
+        return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
+    except ARGUMENTS as error:
+        raise_named("outer", error)
 
 
 @_product(

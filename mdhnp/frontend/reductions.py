@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
@@ -150,6 +151,7 @@ _reduction = partial(
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes.",
     raises=RAISES,
     notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
+    guard=False,
 )
 _of_numbers = partial(
     _reduction,
@@ -175,9 +177,14 @@ _measured = partial(
 )
 
 
-def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *wanted: DType | None) -> Any:
-    x = operand(x)
-    return call((routine, axes_of(axis, x.ndim), bool(keepdims), *wanted), (x,), dtypes=wanted)
+def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) -> Any:
+    try:
+        x = operand(x)
+        if dtypes and dtypes[0] is not None:
+            dtypes = (exact_type(dtypes[0]),)
+        return call((routine, axes_of(axis, x.ndim), bool(keepdims), *dtypes), (x,), dtypes=dtypes)
+    except ARGUMENTS as error:  # sooner than by `public`'s guard
+        raise_named(routine.name, error)
 
 
 @_of_numbers(
@@ -186,7 +193,7 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *wanted: DType
     example=">>> mdhnp.sum([[1, 2], [3, 4]], axis=0)\narray([4, 6])",
 )
 def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
-    return _called(_SUM, x, axis, keepdims, exact_type(dtype))
+    return _called(_SUM, x, axis, keepdims, dtype)
 
 
 @_of_numbers(
@@ -195,7 +202,7 @@ def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, kee
     example=">>> int(mdhnp.prod([2, 3, 4]))\n24",
 )
 def prod(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
-    return _called(_PROD, x, axis, keepdims, exact_type(dtype))
+    return _called(_PROD, x, axis, keepdims, dtype)
 
 
 @_reduction(
@@ -252,11 +259,14 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
 
 
 def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
-    x = operand(x)
-    if axis is not None:
-        return _called(routine, x, whole(axis), keepdims)
-    found = call((routine, (0,), False), (reshape(x, (-1,)),))
-    return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
+    try:
+        x = operand(x)
+        if axis is not None:
+            return call((routine, axes_of(whole(axis), x.ndim), bool(keepdims)), (x,))
+        found = call((routine, (0,), False), (reshape(x, (-1,)),))
+        return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
+    except ARGUMENTS as error:
+        raise_named(routine.name, error)
 
 
 @_reduction(
@@ -265,9 +275,12 @@ def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
 )
 def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    x = operand(x)
-    axes = axes_of(axis, x.ndim)
-    return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
+    try:
+        x = operand(x)
+        axes = axes_of(axis, x.ndim)
+        return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
+    except ARGUMENTS as error:
+        raise_named("mean", error)
 
 
 @_measured(
@@ -287,11 +300,14 @@ def std(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 
 
 def _spread_of(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
-    x = operand(x)
-    axes = axes_of(axis, x.ndim)
-    count = _count(x, axes)
-    divisor = count - correction if count > correction else 0
-    return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
+    try:
+        x = operand(x)
+        axes = axes_of(axis, x.ndim)
+        count = _count(x, axes)
+        divisor = count - correction if count > correction else 0
+        return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
+    except ARGUMENTS as error:
+        raise_named(routine.name, error)
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:
