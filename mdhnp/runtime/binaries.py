@@ -2,7 +2,7 @@
 
 Takes and gives bytes under a key; it must not know OpenCL. Whatever goes wrong with the disk, the caller only finds
 less in the cache: a missing, cut or damaged file counts as absent, and so does one that others can write. A folder that
-this user cannot write, or that others can, is reported once and then left alone.
+this user cannot write, or that others can, and a full disk are reported once a process.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ _left = {"prune": True, "warn": True}
 def load(key: str) -> bytes | None:
     """Give the bytes that were stored under `key`, letters and digits, or None.
 
-    A checksum guards them, because drivers crash on a cut binary. RuntimeWarning, once a process, if other users can
-    write to the folder, who could have this process run what they like.
+    A checksum guards them, because drivers crash on a cut binary. RuntimeWarning if other users can write to the
+    folder, who could have this process run what they like.
     """
     try:
         with opened(_folder()) as folder:
@@ -52,10 +52,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 
 def store(key: str, payload: bytes) -> None:
-    """Keep bytes under `key`, in place of what was there. Other processes never see a part of it.
-
-    RuntimeWarning, once a process, if the folder cannot be written, or by other users, too, or the disk is full.
-    """
+    """Keep bytes under `key`, in place of what was there; RuntimeWarning if they cannot be kept."""
     try:
         with opened(_folder(), missing_ok=True) as folder:
             write(folder, f"{key}.bin", _MAGIC + hashlib.sha256(payload).digest() + payload)

@@ -150,12 +150,7 @@ _chosen: ContextVar["Device | Group | None"] = ContextVar("mdhnp_device", defaul
 
 
 def default_device() -> Any:
-    """Give the device of calls that name none; in a :func:`device` block of several, what stands for them.
-
-    The innermost :func:`device` block decides, then ``MDHNP_DEVICE`` (read at the first call), then merit: GPUs
-    before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else. NoDeviceError if
-    there is none, or none that ``MDHNP_DEVICE`` names.
-    """
+    """Give the device of calls that name none, the best candidate; in a block of several, what stands for them."""
     return candidates()[0]
 
 
@@ -177,8 +172,9 @@ def _undecided() -> tuple[Device, ...]:
 def candidates() -> tuple[Any, ...]:
     """Give the devices that a call may choose from: one where the user has decided, else the best CPU and all GPUs.
 
-    A :func:`device` block decides, and ``MDHNP_DEVICE`` (read at the first call). Of several runtimes for the same CPU
-    the best is a candidate only. NoDeviceError as :func:`default_device`, which gives the first of the candidates.
+    The innermost :func:`device` block decides, then ``MDHNP_DEVICE`` (read at the first call), then merit: GPUs
+    before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else. NoDeviceError if
+    there is none, or none that ``MDHNP_DEVICE`` names.
     """
     chosen = _chosen.get()
     return _undecided() if chosen is None else (chosen,)

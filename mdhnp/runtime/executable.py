@@ -85,9 +85,8 @@ class Executable:
     def __call__(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         """Run all kernels, and return when the results are in `arrays_out`.
 
-        Ctrl-C ends a long call at once, with ``KeyboardInterrupt``, but not its kernels, which nothing can stop: they
-        run to their end, with the arrays kept alive for them. Later calls on the device wait for that (Ctrl-C ends
-        their waiting, too), and so does the end of the process. Of calls shorter than 0.05 s the end is awaited.
+        Ctrl-C ends a long call at once, but not its kernels: later calls on the device wait for these, and so does the
+        end of the process.
 
         Arrays have the layouts given, which is **not checked**. Inputs are only read, and may be read-only. Outputs are
         C-contiguous and writable, and share no memory with inputs. LaunchError if the device refused or failed,

@@ -106,9 +106,6 @@ def make_state(
 ) -> LaunchState:
     """Make kernel objects of a compiled program, for calls on arrays of these layouts.
 
-    Resident ones are views of the device's own memory; `results` are shapes and types of outputs that calls on these
-    do not bring.
-
     LaunchError if a kernel is missing, or needs more work-items or local memory than the device has; MemoryError if an
     array or temporary is larger than the device's largest buffer, or there is no room.
     """

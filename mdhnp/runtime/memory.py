@@ -178,9 +178,7 @@ def memory_for(
 ) -> Memory:
     """Give the fastest way from arrays to kernels on `device`; MemoryError if one is larger than its largest buffer.
 
-    A GPU gets copies even if it can reach the host's memory, which then is slow. Outputs must be contiguous, unless
-    they are `resident`: views of the device's own memory. `temporaries` are bytes of what kernels write and read in
-    between.
+    A GPU gets copies even if it can reach the host's memory, which then is slow. `resident` ones are views.
     """
     if resident:
         return Resident(device, inputs, outputs, temporaries)
