@@ -183,6 +183,6 @@ def test_without_memory_that_can_be_pinned_arrays_arrive(apart: Group, monkeypat
     def full(device: Any) -> Any:
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_HOST_MEMORY, routine="create"))
 
-    monkeypatch.setattr(transfers, "Ring", full)
+    monkeypatch.setattr(transfers, "PinnedRing", full)
     x, a = _on_first(apart, 20 * BLOCK + 1)
     np.testing.assert_array_equal(mdhnp.distribute(a, weights=(0, 1)).numpy(), x)
