@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -325,7 +326,7 @@ def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatc
         handed.append(len(jobs))
         return do(devices, jobs)
 
-    monkeypatch.setattr(machines, "_handed", {})
+    monkeypatch.setattr(machines, "_handing", cache(machines._handing.__wrapped__))
     monkeypatch.setattr(machines, "_RUNS", 1)
     monkeypatch.setattr(machines, "median", lambda times: 3.0)
     monkeypatch.setattr(threads, "on_all", watched)

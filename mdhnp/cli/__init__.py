@@ -15,11 +15,6 @@ from click.exceptions import NoArgsIsHelpError
 import mdhnp
 from mdhnp.cli import cache, commands
 
-__all__ = ["main"]
-
-#: What a shell tells of a process that Ctrl-C ended.
-_INTERRUPTED = 130
-
 
 class _WrongInput(click.ClickException):
     """One line, where click's own errors show the usage, too."""
@@ -45,7 +40,7 @@ class _Commands(click.Group):
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
-            ctx.exit(_INTERRUPTED)
+            ctx.exit(130)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

@@ -56,7 +56,18 @@ def show(identifier: str, plot: Path | None) -> None:
     """Show one entry: its schedule, and all that was measured for it."""
     key, entry = _find(identifier)
     measurements = tuning_cache().measurements(key)
-    _print_entry(key, entry, measurements)
+    _print_facts({
+        "id": identifier_of(key),
+        "mdh": entry.mdh,
+        "extents": _extents_of(key),
+        "device": key.device,
+        "generator": key.generator,
+        "time": duration(entry.seconds),
+        "tuned at": f"{entry.tuned_at}, after {entry.evaluations} schedules",
+        "source": entry.source,
+    })  # fmt: skip
+    _print_schedule(entry.schedule, key.extents)
+    _print_facts(_measured(measurements))
     if plot is not None:
         if not measurements:
             raise click.UsageError(f"nothing to draw: no measurements of {identifier} are kept here")
@@ -181,22 +192,6 @@ def _device_of(key: Key) -> str:
     """Name the device, without its driver and its capabilities."""
     runtime, _, rest = key.device.partition("|")
     return f"{rest.split('|')[0]} ({runtime})" if rest else runtime
-
-
-def _print_entry(key: Key, entry: BestSchedule, measurements: Sequence[Measurement]) -> None:
-    facts = {
-        "id": identifier_of(key),
-        "mdh": entry.mdh,
-        "extents": _extents_of(key),
-        "device": key.device,
-        "generator": key.generator,
-        "time": duration(entry.seconds),
-        "tuned at": f"{entry.tuned_at}, after {entry.evaluations} schedules",
-        "source": entry.source,
-    }
-    _print_facts(facts)
-    _print_schedule(entry.schedule, key.extents)
-    _print_facts(_measured(measurements))
 
 
 def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:

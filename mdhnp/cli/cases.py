@@ -5,8 +5,7 @@ demo's, too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -19,15 +18,11 @@ Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """A row of the table."""
 
-    #: What it computes and which shapes it takes.
-    help: str
-    #: Axes of each array; None for any number.
-    ranks: tuple[int | None, ...]
-    #: The types it is for.
+    help: str  # what it computes and which shapes it takes
+    ranks: tuple[int | None, ...]  # axes of each array; None for any number
     dtypes: tuple[str, ...]
 
 

@@ -9,10 +9,8 @@ import click
 import numpy as np
 
 import mdhnp
-from mdhnp.cli.cases import CASES, DTYPES, make
+from mdhnp.cli.cases import CASES, DTYPES, Shape, make
 from mdhnp.runtime.devices import default_device
-
-Shape = tuple[int, ...]
 
 
 class ShapeType(click.ParamType):
@@ -33,8 +31,6 @@ class ExtentsType(click.ParamType):
     name = "extents"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        if isinstance(value, dict):
-            return value
         found: dict[str, int] = {}
         for part in str(value).split(","):
             index, _, extent = (text.strip() for text in part.partition("="))

@@ -6,6 +6,8 @@ A picture shows a tuning run: every measurement, and the best time so far. It ne
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
 
-#: A kernel and what was measured for it, in order.
-Run = tuple[str, Sequence[Measurement]]
-
-#: Wider than any line, so that programs find every row in one.
-_UNWRAPPED = 100_000
-
 
 def _console() -> "Console":
     from rich.console import Console
 
     found = Console(highlight=False, markup=False, emoji=False)
-    return found if found.is_terminal else Console(width=_UNWRAPPED, highlight=False, markup=False, emoji=False)
+    if not found.is_terminal:
+        found.width = 100_000  # wider than any line, so that programs find every row in one
+    return found
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()) -> None:
@@ -69,7 +67,6 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a long text."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -108,8 +105,8 @@ plot_option = click.option(
 )
 
 
-def draw(path: Path, runs: Sequence[Run]) -> None:
-    """Write the picture, one diagram a kernel."""
+def draw(path: Path, runs: Sequence[tuple[str, Sequence[Measurement]]]) -> None:
+    """Write the picture, one diagram a kernel: under its title what was measured for it, in order."""
     # Without pyplot: no window and no state that others share.
     from matplotlib.figure import Figure
 
@@ -130,10 +127,10 @@ def _draw_run(axes: "Axes", measurements: Sequence[Measurement]) -> None:
             axes.plot(*zip(*times, strict=True), mark, color=colour, label=label)
     failed = [n for n, m in numbered if m.seconds is None]
     if failed:
-        # They have no time: along the upper edge.
-        height = [0.97] * len(failed)
+        height = [0.97] * len(failed)  # they have no time: along the upper edge
         axes.plot(failed, height, "x", color="C3", transform=axes.get_xaxis_transform(), label="failed")
-    steps = list(_best_so_far(numbered))
+    times_so_far = [m.seconds * 1e6 if m.status == "ok" and m.seconds is not None else inf for m in measurements]
+    steps = [(n, best) for n, best in enumerate(accumulate(times_so_far, min), 1) if best < inf]
     if steps:
         axes.step(*zip(*steps, strict=True), where="post", color="C1", label="best so far")
         axes.set_yscale("log")
@@ -144,12 +141,3 @@ def _draw_run(axes: "Axes", measurements: Sequence[Measurement]) -> None:
     axes.set_xlabel("schedules measured, the default one first")
     axes.set_ylabel("time of the kernel (µs)")
     axes.grid(which="both", alpha=0.3)
-
-
-def _best_so_far(numbered: Iterable[tuple[int, Measurement]]) -> Iterable[tuple[int, float]]:
-    best = float("inf")
-    for n, m in numbered:
-        if m.status == "ok" and m.seconds is not None:
-            best = min(best, m.seconds * 1e6)
-        if best < float("inf"):
-            yield n, best

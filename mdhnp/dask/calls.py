@@ -3,8 +3,9 @@
 What a function computes is seen by tracing it, as :func:`mdhnp.fuse` does; so whatever can be fused can be cut.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import dask.array as da
@@ -97,16 +98,11 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     if not seen:
         raise TypeError(f"{name}: gives no array that it computes, but {results!r}")
     values = lowered(name, rewriting.after, [*given, *[da.from_array(c) for c in constants]])
-    return each(results, lambda x: values[seen[x].value] if isinstance(x, int) and not _plain(x) else x)
+    return each(results, lambda x: values[seen[x].value] if isinstance(x, int) and type(x) not in (int, bool) else x)
 
 
 class _Operand(int):
     """Where an array is put, by its number."""
-
-
-def _plain(x: int) -> bool:
-    """Whether an integer is what the function gave, and no place of an array."""
-    return type(x) in (int, bool)
 
 
 def _known(a: Any, what: str) -> Any:
@@ -120,18 +116,10 @@ def _known(a: Any, what: str) -> Any:
     return a
 
 
-def _copied(found: Any, numbers: Iterable[int]) -> Any:
+def _copied(found: Any, numbers: Sequence[int]) -> Any:
     """Copy some of the arrays among what a function gives, by their numbers."""
-    count = -1
-
-    def copy(x: Any) -> Any:
-        nonlocal count
-        if not isinstance(x, Array):
-            return x
-        count += 1
-        return x.copy() if count in numbers else x
-
-    return each(found, copy)
+    places = count()
+    return each(found, lambda x: x.copy() if isinstance(x, Array) and next(places) in numbers else x)
 
 
 def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:

@@ -30,9 +30,7 @@ def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
     for h, inputs in graph.steps:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
         found = layer(name, h, read)
-        if found is None:
-            found = lowered(name, apart(h), read)
-        values += found
+        values += lowered(name, apart(h), read) if found is None else found
     return [values[r] for r in graph.results]
 
 
@@ -50,9 +48,10 @@ def layer(name: str, h: Computation, arrays: Sequence[Any]) -> list[Any] | None:
     """Give the results of one step; None for what is fused and has to be taken apart before."""
     places = {a.name: n for n, a in enumerate({a.name: a for a in arrays}.values())}
     blocks = tuple([(places[a.name], tuple([tuple(accumulate(each, initial=0)) for each in a.chunks])) for a in arrays])
-    largest = max([parse_bytes(dask.config.get("array.chunk-size")), *map(_largest, arrays)])
+    sizes = [a.dtype.itemsize * prod(map(max, a.chunks)) for a in arrays]  # of their largest blocks, in bytes
+    largest = max([parse_bytes(dask.config.get("array.chunk-size")), *sizes])
     text = repr(h)
-    found = _planned((text, h.precision, blocks, largest), h)
+    found = _planned(text, h, blocks, largest)
     if found is None:
         return None
     token = tokenize(text, h.precision, largest, [a.name for a in arrays])
@@ -70,7 +69,7 @@ def layer(name: str, h: Computation, arrays: Sequence[Any]) -> list[Any] | None:
         layers[each], needed[each] = MaterializedLayer(aliases), {own}
     graph = HighLevelGraph(layers, needed)
     return [
-        da.Array(graph, each, _chunks(result), dtype=view.dtype)
+        da.Array(graph, each, tuple([tuple(np.diff(ends).tolist()) for ends in result.ends]), dtype=view.dtype)
         for each, result, view in zip(names, found.results, h.outputs, strict=True)
     ]
 
@@ -89,24 +88,23 @@ _planning = Lock()
 _KEPT = 1 << 16
 
 
-def _planned(key: tuple[Any, ...], h: Computation) -> _Plan | None:
+def _planned(
+    text: str, h: Computation, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int
+) -> _Plan | None:
     """Give the tasks that compute a step; None for what is fused and has to be taken apart before."""
+    key = text, h.precision, inputs, largest
     with _planning:
         known = key in _plans
         found = _plans.pop(key, None)
     if not known:
-        found = _plan(h, *key[2:])
+        made = Layer()
+        results = made.compute(h, [_blocks(place, ends) for place, ends in inputs], largest)
+        found = None if results is None else _Plan(made.tasks, results)
     with _planning:
         _plans[key] = found
         while sum([len(p.tasks) if p else 1 for p in _plans.values()]) > _KEPT:
             del _plans[next(iter(_plans))]
     return found
-
-
-def _plan(h: Computation, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int) -> _Plan | None:
-    made = Layer()
-    results = made.compute(h, [_blocks(place, ends) for place, ends in inputs], largest)
-    return None if results is None else _Plan(made.tasks, results)
 
 
 def _named(tasks: Sequence[Node], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:
@@ -122,17 +120,8 @@ def _named(tasks: Sequence[Node], keys: Sequence[Any], arrays: Sequence[str]) ->
     return {key: Task(key, task.function, *map(named, task.args)) for key, task in pairs}
 
 
-def _largest(array: Any) -> int:
-    """Bytes of an array's largest block."""
-    return int(array.dtype.itemsize * prod([max(sizes) for sizes in array.chunks]))
-
-
 def _blocks(place: int, ends: tuple[tuple[int, ...], ...]) -> BlockedArray:
     keys = np.empty([len(each) - 1 for each in ends], object)
     for index in np.ndindex(keys.shape):
         keys[index] = (place, *index)
     return BlockedArray(keys, ends)
-
-
-def _chunks(blocks: BlockedArray) -> tuple[tuple[int, ...], ...]:
-    return tuple([tuple(np.diff(ends).tolist()) for ends in blocks.ends])

@@ -141,11 +141,6 @@ class Layer:
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
         return self._cuts[key]
 
-    def _works(self, h: Computation) -> PartComputation:
-        if id(h) not in self._work:
-            self._work[id(h)] = PartComputation.of(self._one(h))
-        return self._work[id(h)]
-
     # Tasks.
 
     def _leaf(self, h: Computation, sources: Sequence[Source]) -> tuple[BlockedArray, ...]:
@@ -159,9 +154,11 @@ class Layer:
                 read, keys = self._read(source, v.dtype)
                 reads.append(read)
                 given += [TaskRef(key) for key in keys]
+        if id(h) not in self._work:
+            self._work[id(h)] = PartComputation.of(h)
         known = id(h), tuple(reads)
         if known not in self._calls:
-            self._calls[known] = BlockTask(self._works(h), tuple(reads))
+            self._calls[known] = BlockTask(self._work[id(h)], tuple(reads))
         key = self._add("", self._calls[known], *given)
         keys = [key]
         if len(h.outputs) > 1:
@@ -233,10 +230,8 @@ def _ends(h: Computation, task: Task, reads: Sequence[Source]) -> list[Ends]:
     return [found.get(d, ()) for d in range(h.rank)]
 
 
-def _block(key: Any, shape: tuple[int, ...]) -> BlockedArray:
-    keys = np.empty((1,) * len(shape), object)
-    keys[(0,) * len(shape)] = key
-    return BlockedArray(keys, tuple([(0, n) for n in shape]))
+def _block(key: int, shape: tuple[int, ...]) -> BlockedArray:
+    return BlockedArray(np.full((1,) * len(shape), key, object), tuple([(0, n) for n in shape]))
 
 
 def _beside(

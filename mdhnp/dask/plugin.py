@@ -10,6 +10,8 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 from mdhnp.dask.task import use_device
+from mdhnp.runtime import pool, results
+from mdhnp.runtime.devices import find_device
 from mdhnp.tuning.cache import cache
 
 #: A worker's resource that begins so names its device.
@@ -60,8 +62,6 @@ class Plugin(WorkerPlugin):
         imported(self.wisdom)
         device = self.device_of(worker.name, worker.state.total_resources)
         if device is not None:
-            from mdhnp.runtime.devices import find_device
-
             find_device(device)  # an error now names what there is
             use_device(device)
         self._looks = PeriodicCallback(lambda: _look(worker), _LOOKS)
@@ -124,7 +124,5 @@ def _look(worker: Worker) -> None:
 
 def release() -> None:
     """Give back to the system, and to devices, the memory kept for later results."""
-    from mdhnp.runtime import pool, results
-
     results.release()
     pool.release()

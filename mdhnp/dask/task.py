@@ -6,8 +6,8 @@ entry among calls and so one plan, and travel as the same few bytes. It must not
 
 import pickle
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from mdhnp.calls.request import results
 from mdhnp.dask.blocks import Span
 from mdhnp.mdh import Computation, unfused
 from mdhnp.mdh.pattern import as_lying
+from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.results import maker
 
 Array = npt.NDArray[Any]
@@ -55,7 +56,7 @@ class PartComputation:
         """Compute it, where this process's parts are computed; gives an array, or a tuple of several."""
         if len(self.mdhom.mdhoms) > 1:  # which say how arrays lie
             arrays = [np.asarray(a, order="C") for a in arrays]
-        with _placed():
+        with use(_device[0]) if _device else nullcontext():
             return call((_PART, ref(self)), tuple(arrays), owners=(self,))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -98,12 +99,10 @@ def assembled(read: Assembly, dtype: np.dtype[Any], *blocks: Any) -> Array:
             )
     if read.pieces is None:
         return _shaped(given[0], read.shape)
-    pieces: Iterator[Any] = zip(given, read.pieces, strict=True)
     if len(given) == 1:
-        (here, _) = read.pieces[0]
-        return _taken(given[0], here).reshape(read.shape)
+        return _taken(given[0], read.pieces[0][0]).reshape(read.shape)
     (found,) = maker([(read.shape, dtype)])()
-    for block, (here, there) in pieces:
+    for block, (here, there) in zip(given, read.pieces, strict=True):
         found[_index(there)] = _taken(block, here)
     return found
 
@@ -151,11 +150,3 @@ _device: list[Any] = []  # where this process's parts are computed, if anybody h
 def use_device(device: Any) -> None:
     """Have this process compute parts on a device, as :func:`mdhnp.device` takes it; anywhere, for None."""
     _device[:] = [] if device is None else [device]
-
-
-def _placed() -> AbstractContextManager[Any]:
-    if not _device:
-        return nullcontext()
-    from mdhnp.runtime.devices import device
-
-    return device(_device[0])

@@ -14,8 +14,6 @@ from mdhnp.demo.timing import measure
 from mdhnp.runtime.devices import default_device
 from mdhnp.settings import config
 
-__all__ = ["run"]
-
 
 def run(save: Path | None = None) -> int:
     """Run all cases on the current device, print what came out, and return 0 if every result is right, else 1.

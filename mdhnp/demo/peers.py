@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,17 +18,15 @@ Links = tuple[Array, Array, Array]
 def gaussian_peer() -> tuple[str, Callable[[Array], Any]]:
     """Name the usual library for the 5×5 binomial filter with reflected borders, and give its function."""
     line = np.array([1, 4, 6, 4, 1], np.float32) / 16
-    try:
+    with suppress(ImportError):
         import cv2
-    except ImportError:
-        pass
-    else:
+
         return "cv2.GaussianBlur", lambda picture: cv2.GaussianBlur(picture, (5, 5), 0, borderType=cv2.BORDER_REFLECT)
-    try:
+    with suppress(ImportError):
         from scipy import ndimage
-    except ImportError:
-        return "NumPy slices", lambda picture: smooth(picture, np.outer(line, line))
-    return "scipy.ndimage", lambda picture: ndimage.correlate(picture, np.outer(line, line), mode="reflect")
+
+        return "scipy.ndimage", lambda picture: ndimage.correlate(picture, np.outer(line, line), mode="reflect")
+    return "NumPy slices", lambda picture: smooth(picture, np.outer(line, line))
 
 
 def smooth(picture: Array, weights: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 import mdhnp
-from mdhnp.calls.plans import ByNumpy, Leaf
+from mdhnp.calls.plans import ByNumpy
 
 #: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s or more, and
 #: would take the processors from whoever comes next.
@@ -31,20 +31,14 @@ Calls = tuple[str, Callable[..., Any], str, Callable[..., Any]]
 class Case:
     """A call beside NumPy's, or whoever else computes the same today."""
 
-    #: As printed.
     call: str
     data: str
-    #: Compute the same.
     ours: Callable[[], Any]
     peer: Callable[[], Any]
-    #: Who computes it today.
-    peer_name: str
-    #: Gives the right result: NumPy's, in float64 where results are floats.
-    expected: Callable[[], Any]
-    #: Largest error allowed, relative to the largest expected value.
-    tolerance: float = 1e-5
-    #: From the result to a remark printed under the table.
-    note: Callable[[Any], str] | None = None
+    peer_name: str  # who computes it today
+    expected: Callable[[], Any]  # gives the right result: NumPy's, in float64 where results are floats
+    tolerance: float = 1e-5  # largest error allowed, relative to the largest expected value
+    note: Callable[[Any], str] | None = None  # from the result to a remark printed under the table
 
     @classmethod
     def of(cls, calls: Calls, data: str, *arrays: Any, **others: Any) -> Self:
@@ -54,10 +48,11 @@ class Case:
         return cls(call, data, partial(ours, *arrays), partial(peer, *arrays), peer_name, expected, **others)
 
 
+_DOUBLE = {"f": np.float64, "c": np.complex128}
+
+
 def _wide(array: Any) -> Any:
-    """Convert floats to double precision."""
-    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
-    return array.astype({"f": np.float64, "c": np.complex128}[kind]) if kind in ("f", "c") else array
+    return array.astype(_DOUBLE.get(array.dtype.kind, array.dtype)) if isinstance(array, np.ndarray) else array
 
 
 @dataclass(frozen=True)
@@ -108,11 +103,8 @@ def measure(case: Case, count: int | None = None) -> Measured:
         pairs.append((_seconds(case.ours), _seconds(case.peer)))
         if count is None and len(pairs) >= _FEWEST_PAIRS and time.perf_counter() - begin > _SECONDS_A_CASE:
             break
-    return Measured(case, tuple(pairs), error, tuple(map(_what, launches)), result)
-
-
-def _what(plan: Leaf) -> str:
-    return short(plan.mdhom.loops) + (", by NumPy" if isinstance(plan, ByNumpy) else "")
+    mdhoms = [short(plan.mdhom.loops) + (", by NumPy" if isinstance(plan, ByNumpy) else "") for plan in launches]
+    return Measured(case, tuple(pairs), error, tuple(mdhoms), result)
 
 
 def _seconds(function: Callable[[], Any]) -> float:
@@ -152,11 +144,9 @@ def largest_error(found: Any, expected: Any) -> float:
     finite = np.isfinite(expected)
     if found.shape != expected.shape or not np.array_equal(found[~finite], expected[~finite]):
         return float("inf")
-    wide = {"f": np.float64, "c": np.complex128}.get(expected.dtype.kind, np.int64)
+    wide = _DOUBLE.get(expected.dtype.kind, np.int64)
     difference = np.abs(found[finite].astype(wide) - expected[finite].astype(wide)).max(initial=0)
-    if difference == 0:
-        return 0.0
-    error = float(difference / max(float(np.abs(expected[finite]).max()), np.finfo(float).tiny))
+    error = float(difference / max(float(np.abs(expected[finite]).max(initial=0)), np.finfo(float).tiny))
     return error if np.isfinite(error) else float("inf")
 
 

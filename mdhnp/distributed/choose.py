@@ -9,7 +9,6 @@ and scans are cut along what is reduced where that lies apart.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import singledispatch
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -132,26 +131,16 @@ def _fetched(box: StridedBox, regions: Sequence[Region], stretch: tuple[int, int
     return machine.fetching.seconds(missing) if missing else 0.0
 
 
-@singledispatch
-def _seen(h: Computation, dim: int) -> Iterator[tuple[View, int]]:
-    """Give each input with what a dimension is there."""
-    for view in h.inputs:
-        yield view, dim
-
-
-@_seen.register
-def _(h: Rows, dim: int) -> Iterator[tuple[View, int]]:
-    for n, view in enumerate(h.inputs):  # as the first MDH sees it that reads it
-        yield view, h.shared[h.graph.readers(n)[0]][h.shared[-1].index(dim)]
-
-
 def _sizes(
     h: Computation, dim: int, operands: Sequence[Operand], weights: Sequence[float]
 ) -> Iterator[tuple[int, ...]]:
     """Give ways to cut a dimension: by weights, and where inputs are cut."""
     extent = h.extents[dim]
     yield shares(extent, weights)
-    for (view, d), operand in zip(_seen(h, dim), operands, strict=True):
+    dims = [dim] * len(h.inputs)
+    if isinstance(h, Rows):  # of each input, as the first MDH sees it that reads it
+        dims = [h.shared[h.graph.readers(n)[0]][h.shared[-1].index(dim)] for n in range(len(h.inputs))]
+    for view, d, operand in zip(h.inputs, dims, operands, strict=True):
         strides = operand.box.strides
         steps = [sum([i.coefficients[d] * s for i, s in zip(a, strides, strict=True)]) for a in view.accesses]
         if not steps or steps[0] <= 0 or any([s != steps[0] for s in steps]):

@@ -100,14 +100,12 @@ class _Step:
         partition, rooms = (whole(self.mdhom), None) if cut is None else (cut.partition(), halos(cut))
 
         def job(task: Task) -> _Job:
+            plain = task.mdhom.relaid(packed(task.mdhom.inputs))
+            kernel = self._kernels.setdefault(plain, DeviceCall(plain, self._function))
             device = group.members[chosen.devices[task.part]]
-            return _Job(device, self._kernel(task.mdhom), task, None if rooms is None else rooms[task.part])
+            return _Job(device, kernel, task, None if rooms is None else rooms[task.part])
 
         return [[job(task) for task in stage] for stage in partition.stages]
-
-    def _kernel(self, h: Computation) -> DeviceCall:
-        plain = h.relaid(packed(h.inputs))
-        return self._kernels.setdefault(plain, DeviceCall(plain, self._function))
 
 
 class _Steps:
@@ -170,7 +168,8 @@ class _StepRun:
             case Window(n, region):
                 return fetch_region(self._inputs[n], region, device)
             case Stack(tasks, n):
-                return _stacked(device, [fetch(self._found[task][n], device) for task in tasks])
+                views = [fetch(self._found[task][n], device) for task in tasks]
+                return view_of(stack([make(v, device) for v in views])) if device.own_memory else np.stack(views)
             case Prefix(task, n, at):
                 return fetch(self._found[task][n][at, ...], device)
         return transfer.constant(np.asarray(one, np.int64), device)
@@ -184,13 +183,6 @@ class _StepRun:
             shards.append(Shard(job.device, placement_of(arrays[n]).shards[0].memory, start, box.ends(region)))
             shards[-1].valid = shards[-1].own
         return view_on(shards, view.shape, view.dtype)
-
-
-def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
-    if not device.own_memory:
-        return np.stack(views)
-    stacked: Array = stack([make(v, device) for v in views])
-    return view_of(stacked)
 
 
 class Distributed:
@@ -219,7 +211,7 @@ class Distributed:
         placement, source = placement_of(target), found[-1].reshape(target.shape)
         with placement.storing() as end:
             jobs = [partial(_stored, target, source, shard, end) for shard in placement.shards]
-            threads.on_all([_device(shard) for shard in placement.shards], jobs)
+            threads.on_all([shard.device for shard in placement.shards if shard.device is not None], jobs)
         return ()
 
 
@@ -228,8 +220,3 @@ def _stored(target: NDArray, source: NDArray, shard: Shard, end: Callable[[], No
         store(target, source, shard)
     finally:
         end()
-
-
-def _device(shard: Shard) -> Device:
-    assert shard.device is not None
-    return shard.device

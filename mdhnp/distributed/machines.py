@@ -7,7 +7,7 @@ What it takes to hand parts to the devices' threads is measured once in a proces
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import inf, sqrt
 from statistics import median
 from typing import Any
@@ -111,9 +111,7 @@ def _crowd(devices: Sequence[Device], device: Device) -> float:
     return max(sum([d.caps.compute_units for d in devices if d.kind == "cpu"]) / cores, 1.0)
 
 
-_handed: dict[Group, float] = {}
-
-
+@cache
 def _handing(group: Group) -> float:
     """Return the seconds in which parts of an array are handed to the devices' threads, and results joined.
 
@@ -121,10 +119,8 @@ def _handing(group: Group) -> float:
     much later at others. Where devices have memory of their own, what it takes to begin each result's way back is in
     it, which others count again, so that one device is preferred by some microseconds more.
     """
-    if group not in _handed:
-        elements = np.zeros(len(group.members), np.uint8)
-        _handed[group] = median(timed(partial(_hand, group, elements), 0.0, _RUNS, _RUNS))
-    return _handed[group]
+    elements = np.zeros(len(group.members), np.uint8)
+    return median(timed(partial(_hand, group, elements), 0.0, _RUNS, _RUNS))
 
 
 def _hand(group: Group, elements: NDArray) -> None:

@@ -125,8 +125,7 @@ def parts(group: Group, view: View) -> tuple[Array, ...]:
         regions = split(box, [box.whole], *shard.own)[0]
         if len(regions) > 1:
             raise ValueError("parts: a device has several slices of the view; distribute it anew")
-        if not regions:
-            found.append(make(empty((0,) * view.ndim, view.dtype, shard.device), shard.device))
-            continue
-        found.append(make(shard.see(box, regions[0], view.dtype), shard.device))
+        none = (0,) * view.ndim
+        own = shard.see(box, regions[0], view.dtype) if regions else empty(none, view.dtype, shard.device)
+        found.append(make(own, shard.device))
     return tuple(found)

@@ -91,19 +91,15 @@ class Placement(Addresses):
                 yield lambda: self._part() if given_up else None
             except BaseException:
                 given_up.append(True)  # before: a device that ends now, or later, finds this
-                self._part_surely()
+                done = False
+                while not done:  # however often Ctrl-C comes: half of it would leave copies that differ
+                    with suppress(KeyboardInterrupt):
+                        self._part()
+                        done = True
                 raise
             finally:
                 self._at_work -= 1
                 self.stores = object()
-
-    def _part_surely(self) -> None:
-        """Do so however often Ctrl-C comes: half of it would leave copies that differ."""
-        done = False
-        while not done:
-            with suppress(KeyboardInterrupt):
-                self._part()
-                done = True
 
     def _part(self) -> None:
         """Have one device alone be asked for each byte: some have stored what others have not."""

@@ -4,16 +4,12 @@ Everything lies in this folder, a few hundred kilobytes, so that the demo needs 
 README.md beside this file states each source and licence; make.py builds the files.
 """
 
-from __future__ import annotations
-
 import gzip
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["picture", "digits", "febrl4"]
 
 _HERE = files(__name__)
 
@@ -57,8 +53,9 @@ def febrl4() -> tuple[dict[str, NDArray[np.str_]], dict[str, NDArray[np.str_]], 
     ('painter', 'painter')
     """
     a, b = _table("febrl4a.csv.gz"), _table("febrl4b.csv.gz")
-    place = {_person(record): index for index, record in enumerate(b["rec_id"])}
-    return a, b, np.array([place[_person(record)] for record in a["rec_id"]], dtype=np.int64)
+    # The person's number: 1070 of rec-1070-org and of rec-1070-dup-0.
+    place = {record.split("-")[1]: index for index, record in enumerate(b["rec_id"])}
+    return a, b, np.array([place[record.split("-")[1]] for record in a["rec_id"]], dtype=np.int64)
 
 
 def _arrays(name: str) -> dict[str, NDArray[Any]]:
@@ -71,8 +68,3 @@ def _table(name: str) -> dict[str, NDArray[np.str_]]:
     lines = gzip.decompress((_HERE / name).read_bytes()).decode("ascii").splitlines()
     header, *rows = ([cell.strip() for cell in line.split(",")] for line in lines)
     return {title: np.array(column) for title, column in zip(header, zip(*rows, strict=True), strict=True)}
-
-
-def _person(record: str) -> str:
-    """Return the person's number: '1070' of 'rec-1070-org' and of 'rec-1070-dup-0'."""
-    return record.split("-")[1]

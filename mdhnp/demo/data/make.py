@@ -4,8 +4,6 @@ Run ``python -m mdhnp.demo.data.make`` with scikit-image, scikit-learn and recor
 never needs this. Compressed bytes may differ with another zlib; what is inside may not.
 """
 
-from __future__ import annotations
-
 import gzip
 from importlib.resources import files
 from pathlib import Path
