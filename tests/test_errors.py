@@ -1,5 +1,6 @@
 """Bad calls: the exception is of NumPy's type, and its message says what is wrong with which argument."""
 
+from inspect import signature
 from operator import attrgetter
 
 import numpy as np
@@ -94,6 +95,8 @@ BAD = [
     ("matmul", (A, B), {"dtype": int}, "operand 0"),
     ("matmul", (A, B.astype("f4")), {"casting": "no"}, "operand 1"),
     ("matmul", (A, B), {"casting": "X"}, "casting"),
+    ("matmul", (V, np.ones(4, "f4")), {"casting": "no"}, "operand 1"),
+    ("vecmat", (V, C), {"out": np.ones(2, int)}, "output .* of out"),
     ("matmul", (A, B), {"order": "X"}, "order"),
     ("matmul", (A, B), {"nonsense": 1}, "nonsense"),
     ("matmul", (A, B), {"keepdims": True}, "keepdims"),
@@ -169,13 +172,13 @@ def test_bad_call(name, args, kwargs, words):
 ARRAY = mdhnp.asarray(np.ones((2, 3)), device="cpu")
 MATRIX, OTHER = np.ones((2, 3)), np.ones((3, 2))
 ONE, TWO = mdhnp.cc, mdhnp.pw("add")
-#: What elementwise functions of one and of two operands refuse.
-NO_ARRAY = {name: ("a",) for name in mdhnp.namespace.MODULES if mdhnp.namespace.MODULES[name].endswith(".elementwise")}
-NO_PAIR = {name: (ARRAY, "a") for name in mdhnp.namespace.MODULES if mdhnp.namespace.MODULES[name].endswith(".binary")}
+ELEMENTWISE = [name for name, module in mdhnp.namespace.MODULES.items() if module.endswith(".elementwise")]
+PAIRS = [name for name in ELEMENTWISE if [*signature(getattr(mdhnp, name)).parameters] == ["x1", "x2"]]
+assert PAIRS
 #: Wrong arguments of every public function.
 WRONG = (
-    NO_ARRAY
-    | NO_PAIR
+    dict.fromkeys(ELEMENTWISE, ("a",))
+    | dict.fromkeys(PAIRS, (ARRAY, "a"))
     | {
         "__array_namespace_info__": (1,),
         "all": (MATRIX, 2),

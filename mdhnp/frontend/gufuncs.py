@@ -254,6 +254,11 @@ def _describe(
     if plain and ring is None:
         return contraction(*_labelled(cores, arrays), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
+    common = wanted or np.result_type(*[a.dtype for a in arrays])
+    if ring is None:  # types are checked before shapes, as NumPy does
+        check_casts(arrays, common, to, casting)
+    else:
+        check_types(arrays, ring, wanted, to, casting)
     *places, place = _places_of(cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:
@@ -279,11 +284,8 @@ def _describe(
     result = result[::-1] if fortran else result
     h: MdHom | Graph
     if ring is None:
-        common = wanted or np.result_type(*[a.dtype for a in arrays])
-        check_casts(arrays, common, to, casting)
         h = contraction(terms, result, taken, common, conjugate)
     else:
-        check_types(arrays, ring, wanted, to, casting)
         h = of_semiring(terms, result, taken, ring, wanted)
         if plain and len(h.results) == 1:
             return Described(h)
