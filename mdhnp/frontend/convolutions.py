@@ -6,7 +6,7 @@ Takes array-likes, gives new arrays. It must not know devices.
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import index as whole
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -91,22 +91,6 @@ def conv3d(
     return _convolved("NCDHW NDHWC", x, w, stride, padding, dilation, groups, layout)
 
 
-class _Form(NamedTuple):
-    """What is fixed in a convolution's views: one number an axis; channels and filters are those of a group.
-
-    `first` says whether channels are before places.
-    """
-
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    before: tuple[int, ...]
-    padded: bool
-    channels: int
-    filters: int
-    grouped: bool
-    first: bool
-
-
 def _convolved(
     layouts: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str
 ) -> Any:  # fmt: skip
@@ -130,11 +114,11 @@ def _convolved(
     if min(sizes) < 1 or 0 in taps:
         raise ValueError(f"filters reach over {reach}, more than images of {places} with {zeros} zeros around")
     lows, padded = tuple([low for low, _ in zeros]), any([any(z) for z in zeros])
-    form = _Form(strides, dilations, lows, padded, own, filters // groups, groups > 1, first)
+    computation = _computation(strides, dilations, lows, padded, own, filters // groups, groups > 1, first)
     extents = dict(zip(_PLACES, sizes, strict=False))
     if groups > 1:
         extents |= {"g": groups, "k": filters // groups}
-    return _computation(form)(x, w, **extents)
+    return computation(x, w, **extents)
 
 
 def _each(value: Any, rank: int, name: str, least: int) -> tuple[int, ...]:
@@ -166,23 +150,25 @@ def _padding(
 
 
 @lru_cache(maxsize=256)
-def _computation(form: _Form) -> Computation:
-    """Write the views down: all convolutions of a form share them."""
-    places, taps = list(_PLACES[: len(form.strides)]), list(_TAPS[: len(form.strides)])
+def _computation(
+    strides: tuple[int, ...], dilations: tuple[int, ...], before: tuple[int, ...], padded: bool, channels: int,
+    filters: int, grouped: bool, first: bool,
+) -> Computation:  # fmt: skip
+    """Write the views down; channels and filters are those of a group, `first` says if channels are before places."""
+    places, taps = list(_PLACES[: len(strides)]), list(_TAPS[: len(strides)])
     walked = [
-        f"{s}*{p}+{d}*{r}-{low}"
-        for s, p, d, r, low in zip(form.strides, places, form.dilations, taps, form.before, strict=True)
+        f"{s}*{p}+{d}*{r}-{low}" for s, p, d, r, low in zip(strides, places, dilations, taps, before, strict=True)
     ]
-    channel, filter_ = (f"{form.channels}*g+c", f"{form.filters}*g+k") if form.grouped else ("c", "k")
-    if form.first:
+    channel, filter_ = (f"{channels}*g+c", f"{filters}*g+k") if grouped else ("c", "k")
+    if first:
         x, w, o = [channel, *walked], [filter_, "c", *taps], [filter_, *places]
     else:
         x, w, o = [*walked, channel], [*taps, "c", filter_], [*places, filter_]
-    kept = ["n", *(["g"] if form.grouped else []), *(["k", *places] if form.first else [*places, "k"])]
+    kept = ["n", *(["g"] if grouped else []), *(["k", *places] if first else [*places, "k"])]
     combine = dict.fromkeys(kept, cc) | dict.fromkeys(["c", *taps], pw("add"))
     views = f"X[n,{','.join(x)}], W[{','.join(w)}] -> O[n,{','.join(o)}]"
     finish = lambda total, x, w: total.astype(np.result_type(x.dtype, w.dtype))  # noqa: E731
-    return md_hom(_product, combine, views, finish=finish, boundary={"X": "constant"} if form.padded else None)
+    return md_hom(_product, combine, views, finish=finish, boundary={"X": "constant"} if padded else None)
 
 
 def _product(x: Any, w: Any) -> Any:

@@ -4,7 +4,7 @@ On a device with memory of its own they are computed there, but for `linspace`; 
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from math import ceil
 from operator import index as whole
 from typing import Any
@@ -19,7 +19,7 @@ from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, chec
 from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import public
-from mdhnp.mdh import Function, MdHom, index, trace
+from mdhnp.mdh import MdHom, index, trace
 
 __all__ = [
     "arange", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril", "triu",
@@ -220,12 +220,7 @@ def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device
 def _describe_placed(
     function: Callable[..., Any], arrays: Arrays, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> MdHom:
-    return pointwise(_traced(function, tuple([a.dtype for a in arrays]), dtype), arrays, shape)
-
-
-@lru_cache(maxsize=256)
-def _traced(function: Callable[..., Any], parameters: tuple[Any, ...], dtype: np.dtype[Any]) -> Function:
-    return trace(function, parameters, [dtype])
+    return pointwise(trace(function, [a.dtype for a in arrays], [dtype]), arrays, shape)
 
 
 def _describe_triangle(upper: bool, arrays: Arrays) -> MdHom:

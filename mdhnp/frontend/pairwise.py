@@ -4,7 +4,7 @@ Takes labelled axes and arrays' layouts. It must not know what subscripts look l
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -32,11 +32,7 @@ def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, o
         return contraction(terms, output, arrays, dtype)
     # Temporaries of float16 operands are float32, as all of it would be in one kernel.
     computed = np.dtype(np.float32) if dtype == np.float16 else dtype
-
-    def product(terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
-        return contraction(terms, output, arrays, computed)
-
-    graph = along_path(terms, output, arrays, optimize, product)
+    graph = along_path(terms, output, arrays, optimize, partial(contraction, dtype=computed))
     if computed == dtype:
         return graph
     last = stand_in(graph.steps[-1].mdhom.outputs[0].shape, computed)

@@ -181,9 +181,12 @@ def _asked(
     agree = np.log2(rate / records.chance).astype(kind)
     differ = np.log2((1 - rate) / (1 - records.chance)).astype(kind)
     for name, pair in own.items():
-        agree[names.index(name)], differ[names.index(name)] = _pair(name, pair)
-    numbers = [_values(side, alike, names, kind) for side in (left, right)] if alike else []
-    arrays = (records.new, records.existing, agree, differ, limits, *numbers)
+        numbers = np.asarray(pair, dtype=np.float64)
+        if numbers.shape != (2,) or not np.isfinite(numbers).all():
+            raise ValueError(f"weights[{name!r}]: {pair!r} are not two finite numbers, for agreeing and for differing")
+        agree[names.index(name)], differ[names.index(name)] = numbers
+    values = [_values(side, alike, names, kind) for side in (left, right)] if alike else []
+    arrays = (records.new, records.existing, agree, differ, limits, *values)
     return arrays, (blocks, alike)
 
 
@@ -275,14 +278,6 @@ def _check_known(given: Iterable[str], names: Sequence[str], argument: str) -> N
     for name in given:
         if name not in names:
             raise ValueError(f"{argument}: {name!r} is none of the fields {', '.join(map(str, names))}")
-
-
-def _pair(name: str, given: Any) -> tuple[float, float]:
-    """Check that a field's own weights are two numbers."""
-    pair = np.asarray(given, dtype=np.float64)
-    if pair.shape != (2,) or not np.isfinite(pair).all():
-        raise ValueError(f"weights[{name!r}]: {given!r} are not two finite numbers, for agreeing and for differing")
-    return float(pair[0]), float(pair[1])
 
 
 def _similarities(

@@ -103,8 +103,19 @@ def encode(
                 merged[code] = MISSING
         for row, found, column in ((encoded.new[f], codes[0], new[f]), (encoded.existing[f], codes[1], existing[f])):
             row[:] = np.where(np.ma.getmaskarray(column), MISSING, merged[found])
-        chance = _frequencies(encoded.existing[f], len(merged))
-        _apply(chance, u.get(field), default_u.get(field), known, merged, is_missing, field)
+        chance, given = _frequencies(encoded.existing[f], len(merged)), u.get(field)
+        if field in default_u:
+            chance[slice(None) if isinstance(given, Mapping) else MISSING] = default_u[field]
+        if isinstance(given, Mapping):
+            for value, number in given.items():
+                number = probability(number, f"u[{field!r}][{value!r}]")
+                own = known.get(value.item() if isinstance(value, np.generic) else value)
+                if is_missing(value):
+                    chance[MISSING] = number
+                elif own is not None:
+                    chance[merged[own]] = number
+        elif given is not None:
+            chance[1:] = probability(given, f"u[{field!r}]")
         encoded.chance[f] = chance[encoded.new[f]]
     return encoded
 
@@ -152,27 +163,3 @@ def _frequencies(codes: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.flo
     if total == 0:
         return np.full(count, 0.5)
     return np.clip(np.bincount(codes, minlength=count) / total, 1 / (total + 1), total / (total + 1))
-
-
-def _apply(
-    chance: npt.NDArray[np.float64],
-    u: float | Mapping[Any, float] | None,
-    default: float | None,
-    known: Mapping[Any, int],
-    merged: npt.NDArray[np.int32],
-    is_missing: Callable[[Any], bool],
-    field: str,
-) -> None:
-    """Replace the frequencies by the probabilities that are given."""
-    if default is not None:
-        chance[MISSING if not isinstance(u, Mapping) else slice(None)] = default
-    if isinstance(u, Mapping):
-        for value, number in u.items():
-            number = probability(number, f"u[{field!r}][{value!r}]")
-            code = known.get(value.item() if isinstance(value, np.generic) else value)
-            if is_missing(value):
-                chance[MISSING] = number
-            elif code is not None:
-                chance[merged[code]] = number
-    elif u is not None:
-        chance[1:] = probability(u, f"u[{field!r}]")

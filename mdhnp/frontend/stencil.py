@@ -159,23 +159,17 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
     return call((_WEIGHTS, bool(used.all()) if many else used.tobytes(), result, mode, fill), (array, weights))
 
 
-def _correlated(arrays: Sequence[NDArray], mode: str) -> tuple[tuple[int, ...], Offset]:
-    """Count the points along each axis, and say where the weights' centre is."""
+def _describe_weights(
+    arrays: Sequence[NDArray], used: bytes | bool, result: np.dtype[Any], mode: str, fill: str
+) -> Described:
+    """Write out the sum over the weights that are not 0, which `used` says; of very many, whether all are."""
     array, weights = arrays
     if weights.ndim != array.ndim or 0 in weights.shape:
         raise ValueError(
             f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
         )
     extents = _extents(array.shape, (0,) * array.ndim, tuple([n - 1 for n in weights.shape]), mode)
-    return extents, tuple([0 if mode == "valid" else n // 2 for n in weights.shape])
-
-
-def _describe_weights(
-    arrays: Sequence[NDArray], used: bytes | bool, result: np.dtype[Any], mode: str, fill: str
-) -> Described:
-    """Write out the sum over the weights that are not 0, which `used` says; of very many, whether all are."""
-    array, weights = arrays
-    extents, centre = _correlated(arrays, mode)
+    centre = tuple([0 if mode == "valid" else n // 2 for n in weights.shape])
     if isinstance(used, bool):
         return Described(_reduction(array, weights, extents, centre, result, mode, fill, used), None, one)
     places = np.argwhere(np.frombuffer(used, np.bool_).reshape(weights.shape)).tolist()
