@@ -18,7 +18,7 @@ from mdhnp import semiring
 from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.operands import addressable
 from mdhnp.frontend.contraction import extents, parse
-from mdhnp.frontend.einsum import _describe_over
+from mdhnp.frontend.einsum import _describe
 from mdhnp.frontend.semirings import Semiring, asked
 from mdhnp.mdh import Graph, interpret
 from mdhnp.runtime.devices import Device
@@ -124,7 +124,7 @@ def interpreted(subscripts: str, arrays: list[Array], said: dict[str, Any], opti
     ring = asked(*[said.get(key) for key in ("multiply", "add", "semiring")])
     assert ring is not None
     given = list(addressable(arrays))
-    described = _describe_over(given, ring, subscripts, optimize)
+    described = _describe(given, subscripts, optimize, ring=ring)
     assert isinstance(described.mdhom, Graph)
     for step in described.mdhom.steps:
         inputs = [given[p] for p in step.inputs]
@@ -224,7 +224,7 @@ def test_laws_are_tried_on_values_that_are_added():
 
 def steps(ring: Semiring, *dtypes: str, optimize: Any = "auto") -> int:
     arrays = [np.ones(shape, t) for shape, t in zip(((4, 5), (5, 6), (6, 7)), dtypes, strict=True)]
-    found = _describe_over(arrays, ring, "ij,jk,kl->il", optimize).mdhom
+    found = _describe(arrays, "ij,jk,kl->il", optimize, ring=ring).mdhom
     assert isinstance(found, Graph)
     return len(found.steps)
 
@@ -260,7 +260,7 @@ def test_a_path_gives_what_all_operands_give():
 def test_logarithms_that_one_operand_has_alone_are_added_first():
     a, b = operands(((4, 600), (4, 600)), ["f8"])
     ring = semiring.log
-    found = _describe_over([a, b], ring, "ij,ik->i", "auto").mdhom
+    found = _describe([a, b], "ij,ik->i", "auto", ring=ring).mdhom
     assert isinstance(found, Graph)
     assert [step.mdhom.points for step in found.steps] == [2400] * 4  # not 1440000, twice
     expected = np.logaddexp.reduce(a, 1) + np.logaddexp.reduce(b, 1)

@@ -133,10 +133,6 @@ def _describe(
     return Described(mdhom, None, give)
 
 
-def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> Described:
-    return _describe(arrays, *arguments, ring=ring)
-
-
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
     """Convert operands; NumPy's einsum reads subclasses as plain arrays."""
     return addressable([a if type(a) is np.ndarray or foreign(a) else np.asarray(a) for a in operands])
@@ -155,7 +151,9 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
 
 _EINSUM = Routine("einsum", _describe, _numpys, _converted)
 #: Of a semiring that NumPy does not know.
-_OVER_SEMIRING = Routine("einsum", _describe_over, None, _converted)
+_OVER_SEMIRING = Routine(
+    "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted
+)
 
 
 def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import deliver, output
 from mdhnp.frontend import gufuncs, products
-from mdhnp.frontend.contraction import Terms
 from mdhnp.frontend.pairwise import contracted
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 
@@ -110,14 +109,6 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, prec
 
 
 def _describe(matrices: Sequence[Array]) -> Described:
-    terms = _links(matrices)
-    return Described(contracted(terms, terms[0][:-1] + terms[-1][1:], matrices, None, "dp"))
-
-
-_MULTI_DOT = Routine("multi_dot", _describe, lambda *operands: np.linalg.multi_dot(operands))
-
-
-def _links(matrices: Sequence[Array]) -> Terms:
     """Label the axes of a chain of matrices, each sharing one with its neighbour."""
     labels = products.letters(len(matrices) + 1)
     terms = [labels[n : n + 2] for n in range(len(matrices))]
@@ -128,4 +119,7 @@ def _links(matrices: Sequence[Array]) -> Terms:
             raise np.linalg.LinAlgError(f"arrays: number {n} has {a.ndim} axes, a matrix is needed")
         if n and a.shape[0] != matrices[n - 1].shape[-1]:
             raise ValueError(f"arrays: number {n} of shape {a.shape} does not fit {matrices[n - 1].shape}")
-    return tuple(terms)
+    return Described(contracted(tuple(terms), terms[0][:-1] + terms[-1][1:], matrices, None, "dp"))
+
+
+_MULTI_DOT = Routine("multi_dot", _describe, lambda *operands: np.linalg.multi_dot(operands))

@@ -63,11 +63,25 @@ class Elementwise:
         return call(self.what, self._lifted(operands))
 
     def _describe(self, arrays: Arrays) -> MdHom | Described:
+        """Describe a map whose result lies in memory as NumPy's: in the operands' order where they have another."""
         types = tuple([a.dtype for a in arrays])
         for t in types:
             if t.kind not in self.takes:
                 raise TypeError(f"takes {_kinds(self.takes)}, not {t}")
-        return _mapped(self._traced(*types), arrays)
+        function = self._traced(*types)
+        try:
+            shape = np.broadcast_shapes(*[a.shape for a in arrays])
+        except ValueError:
+            shapes = " and ".join([str(a.shape) for a in arrays])
+            raise ValueError(f"operands of shapes {shapes} cannot be broadcast together") from None
+        rank = len(shape)
+        labels = ELLIPSIS[:rank]
+        memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
+        if memory == labels:
+            return pointwise(function, arrays, shape)
+        seen = [memory.index(label) for label in labels]
+        order = tuple([labels.index(label) for label in memory])
+        return Described(pointwise(function, arrays, shape, order), None, lambda found: array(found).transpose(seen))
 
     def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make Arrays of numbers: were they constants of kernels, each would need another one."""
@@ -125,23 +139,6 @@ def _kinds(takes: str) -> str:
     """Say in words what types a function takes."""
     words = [word for letters, word in _WORDS.items() if letters[0] in takes]
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _mapped(function: Function, arrays: Arrays) -> MdHom | Described:
-    """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
-    try:
-        shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
-        shapes = " and ".join([str(a.shape) for a in arrays])
-        raise ValueError(f"operands of shapes {shapes} cannot be broadcast together") from None
-    rank = len(shape)
-    labels = ELLIPSIS[:rank]
-    memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
-    if memory == labels:
-        return pointwise(function, arrays, shape)
-    seen = [memory.index(label) for label in labels]
-    order = tuple([labels.index(label) for label in memory])
-    return Described(pointwise(function, arrays, shape, order), None, lambda found: array(found).transpose(seen))
 
 
 def unary(

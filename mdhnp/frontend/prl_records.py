@@ -103,7 +103,10 @@ def encode(
                 merged[code] = MISSING
         for row, found, column in ((encoded.new[f], codes[0], new[f]), (encoded.existing[f], codes[1], existing[f])):
             row[:] = np.where(np.ma.getmaskarray(column), MISSING, merged[found])
-        chance, given = _frequencies(encoded.existing[f], len(merged)), u.get(field)
+        chance, given = np.full(len(merged), 0.5), u.get(field)
+        if other:  # relative frequencies, kept off 0 and 1 by as much as one more record could move them
+            shares = np.bincount(encoded.existing[f], minlength=len(merged)) / other
+            chance = np.clip(shares, 1 / (other + 1), other / (other + 1))
         if field in default_u:
             chance[slice(None) if isinstance(given, Mapping) else MISSING] = default_u[field]
         if isinstance(given, Mapping):
@@ -155,11 +158,3 @@ def _is_empty(value: Any) -> bool:
         return bool(value != value)  # noqa: PLR0124
     except TypeError:
         return True
-
-
-def _frequencies(codes: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.float64]:
-    """Give the relative frequency of every code, kept off 0 and 1 by as much as one more record could move it."""
-    total = len(codes)
-    if total == 0:
-        return np.full(count, 0.5)
-    return np.clip(np.bincount(codes, minlength=count) / total, 1 / (total + 1), total / (total + 1))

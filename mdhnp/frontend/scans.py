@@ -24,8 +24,6 @@ from mdhnp.mdh.views import contiguous
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
-_ALL = slice(None)
-
 
 _scan = partial(
     public,
@@ -121,8 +119,8 @@ def _describe_scan(name: str, arrays: Arrays, axis: int, include_initial: bool, 
 
 def _describe_diff(arrays: Arrays, axis: int) -> Described:
     def take(arrays: Arrays) -> Arrays:
-        (a,) = arrays
-        return a[(*(_ALL,) * axis, slice(1, None))], a[(*(_ALL,) * axis, slice(None, -1))]
+        (a,), before = arrays, (slice(None),) * axis
+        return a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
 
     (x,) = arrays
     difference = np.not_equal if x.dtype == np.bool_ else np.subtract

@@ -295,12 +295,12 @@ _FUNCTION = Routine("stencil", _describe_function)
 # Functions of neighbours: what they compute, and which are the same one, so that a repeat call need not trace.
 
 
+@dataclass(frozen=True)
 class _Neighbours:
     """What a stencil function is given: ``n[offsets]`` reads one neighbour."""
 
-    def __init__(self, rank: int, read: Callable[[Offset], Any]) -> None:
-        self._rank = rank
-        self._read = read
+    _rank: int
+    _read: Callable[[Offset], Any]
 
     def __getitem__(self, offsets: Any) -> Any:
         found = tuple(map(operator.index, offsets if isinstance(offsets, tuple) else (offsets,)))
