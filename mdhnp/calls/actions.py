@@ -81,7 +81,7 @@ def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
 
 def measured_kernels(p: Progress, _: Any) -> Plan | None:
     """Give kernels that were measured to be faster than NumPy, where they are on disk."""
-    if p.times is None or not measured_faster(p, _):
+    if p.times is None or not p.kernels_are_faster:
         return None
     request = p.request.on(p.times[0])
     try:
@@ -102,10 +102,6 @@ def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     return best.device, f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
 
 
-def measured_faster(p: Progress, _: Any) -> bool:
-    return p.times is not None and p.times[1] < p.times[2]
-
-
 def ready(p: Progress, _: Any) -> Plan | None:
     return loading.kernels.ready(p.request, p.why) if p.request.mode.general else None
 
@@ -116,10 +112,6 @@ def general(p: Progress, _: Any) -> Plan | None:
 
 def untuned_in_full(p: Progress, _: Any) -> Sequence[Computation] | None:
     return (loading.kernels.untuned(p.request) or None) if p.request.mode.tuning == "full" else None
-
-
-def hopeless(p: Progress, answer: Any) -> Any:
-    return answer if hasattr(answer, "why") else None
 
 
 def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> Plan | None:

@@ -5,6 +5,7 @@ gives the step that computes all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,6 @@ class PlacedBox(NamedTuple):
     function: Function
 
     def overlaps(self, other: "PlacedBox") -> bool:
-        """Whether both have an element."""
         return all(
             [max(a, b) < min(c, d) for a, b, c, d in zip(self.low, other.low, self.high, other.high, strict=True)]
         )
@@ -63,10 +63,7 @@ def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Place
         along = {d: Affine.of(a, rank, -part.low[a]) for a, d in enumerate(part.dims) if d is not None}
         place = tuple([along.get(d, unit(rank)) for d in range(part.rank)])
         # Of other parts' elements the nearest one is read, and not used.
-        view = View(
-            part.view.name, part.view.dtype, part.view.shape, part.view.strides, part.view.offset, part.view.accesses,
-            "nearest",
-        )  # fmt: skip
+        view = replace(part.view, boundary="nearest", fill="0")
         number = reads.number(part.value, view, view.accesses[0], place)
         operand = recorder.add(Instruction("param", (), view.dtype, number)).number
         (found,) = recorder.paste(part.function, [operand], reads.index(recorder, place))

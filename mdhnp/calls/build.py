@@ -123,9 +123,8 @@ def pack(plan: Kernels | SlicedKernels, device: Device, ratio: float, price: flo
     binaries = tuple((text, bytes(build(device, text).binaries[0])) for text in texts)
     if isinstance(plan, SlicedKernels):
         return Built(device.identity, (), None, binaries, ratio, price)
-    return Built(
-        device.identity, tuple(map(Scheduled, plan.schedules, plan.origins)), plan.program, binaries, ratio, price
-    )
+    found = tuple(map(Scheduled, plan.schedules, plan.origins))
+    return Built(device.identity, found, plan.program, binaries, ratio, price)
 
 
 def install(request: Request, built: Built) -> Kernels | SlicedKernels:

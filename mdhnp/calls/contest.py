@@ -92,7 +92,6 @@ class Contest(Watcher):
 
     @property
     def plan(self) -> Plan:
-        """The plan whose turn it is."""
         return self._arm.runs
 
     def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
@@ -107,7 +106,9 @@ class Contest(Watcher):
             self._leave_out(arm)
             warn(f"a kernel failed, and is not used: {arm.runs.error}")
         elif arm in self._due:
-            if self._counts(seconds):
+            # The first one after a change counts for nothing, nor do those that the plan in use disturbs.
+            rested = arm is self._used or time.perf_counter() - seconds - self._since >= self._rest
+            if rested and self._all:
                 self._samples.append(seconds)
             self._all.append(seconds)
             if len(self._samples) == self._rounds[self._round][0]:
@@ -125,16 +126,7 @@ class Contest(Watcher):
 
     @property
     def _usual(self) -> float:
-        """Seconds of the plan in use."""
-        return self._used.seconds if self._used.times else self._spent.mean
-
-    def _counts(self, seconds: float) -> bool:
-        """Whether a sample does: not the first one after a change, nor those that the plan in use disturbs."""
-        rested = self._arm is self._used or time.perf_counter() - seconds - self._since >= self._rest
-        return rested and bool(self._all)
-
-    def _turn(self, arm: _Arm) -> None:
-        self._arm, self._all, self._samples, self._since = arm, [], [], time.perf_counter()
+        return self._used.seconds if self._used.times else self._spent.seconds / max(self._spent.calls, 1)
 
     def _next(self, entry: Entry) -> None:
         """Choose who makes the next call: the next plan of the round, or that in use until there is time to lose."""
@@ -146,7 +138,7 @@ class Contest(Watcher):
             return
         arm = self._due[0] if self._can_pay(self._due[0]) else self._used
         if arm is not self._arm:
-            self._turn(arm)
+            self._arm, self._all, self._samples, self._since = arm, [], [], time.perf_counter()
         entry.put(self.plan, self)
 
     def _can_pay(self, arm: _Arm) -> bool:

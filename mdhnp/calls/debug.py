@@ -10,7 +10,6 @@ from mdhnp.settings import config
 
 
 def show(request: Request, plan: Plan, seconds: float) -> None:
-    """Write what there is to know about a plan that took so long to make, as far as the settings say."""
     if config.debug:
         said = lines(request, plan, seconds, config.debug)
         print("\n".join(f"mdhnp: {line}" for line in said), file=sys.stderr, flush=True)

@@ -30,11 +30,6 @@ class Spent:
         self.calls += 1
         self.least = min(self.least, seconds)
 
-    @property
-    def mean(self) -> float:
-        """Seconds of one call."""
-        return self.seconds / max(self.calls, 1)
-
 
 class Watcher(ABC):
     """Follows what the calls of one entry cost, and sees to it that there will be a better plan when that pays."""
@@ -89,12 +84,10 @@ class Entry:
 
     @property
     def plan(self) -> Plan:
-        """The one in use."""
         return self._now[0]
 
     @property
     def watcher(self) -> Watcher | None:
-        """Who follows its calls."""
         return self._now[1]
 
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:

@@ -96,7 +96,6 @@ def ready(request: Request, why: str) -> Kernels | None:
 
 
 def keep(plan: Kernels) -> None:
-    """Have :func:`ready` find these kernels."""
     programs.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
 
 
@@ -196,30 +195,15 @@ def _is_too_large(h: Computation, device: Device) -> bool:
 
 
 def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: str) -> Kernels:
-    """Compile."""
     h, device = request.mdhom, request.device
     outputs = [Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs]
-    return Kernels(
-        h,
-        (device,),
-        why,
-        tuple(f.schedule for f in found),
-        tuple(f.origin for f in found),
-        program,
-        Executable(
-            device,
-            program,
-            request.layouts,
-            outputs,
-            resident=request.mode.resident,
-            results=() if request.into else _outputs(h),
-        ),
-        request.into,
-    )
+    results = () if request.into else _outputs(h)
+    compiled = Executable(device, program, request.layouts, outputs, resident=request.mode.resident, results=results)
+    schedules, origins = tuple(f.schedule for f in found), tuple(f.origin for f in found)
+    return Kernels(h, (device,), why, schedules, origins, program, compiled, request.into)
 
 
 def staged(h: Computation) -> tuple[Stage, ...]:
-    """Give the stages, in canonical form."""
     return tuple(replace(stage, mdhom=canonical(stage.mdhom)) for stage in stages(h))
 
 

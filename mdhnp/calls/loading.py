@@ -113,7 +113,6 @@ class _Ready:
     limit = 300.0  # as of kernels, which wait for this: under load, and from a cold disk, it may take minutes
 
     def run(self) -> None:
-        """Load it, and see what the device's smallest calls take."""
         import_module("mdhnp.calls.build")  # which the first job would have to wait for
         import_module("mdhnp.tuning.measure.machine").machine_of(load()[0])
 

@@ -37,11 +37,10 @@ _USUAL = usual_numpy(cpu_count() or 1)
 class NumpyFunction:
     """A function of NumPy's in place of kernels."""
 
-    #: What it is, for people.
+    #: For people.
     name: str
     #: Takes the MDH's inputs, gives a new C-contiguous array or a scalar.
     compute: Compute = field(repr=False, compare=False)
-    #: What it does.
     work: NumpyWork
 
 

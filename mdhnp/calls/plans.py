@@ -31,15 +31,13 @@ Results = tuple[Array, ...]
 class Plan(Protocol):
     """How a computation is run."""
 
-    def run(self, arrays: Sequence[Array]) -> Results:
-        """Compute."""
+    def run(self, arrays: Sequence[Array]) -> Results: ...
 
 
 @dataclass(frozen=True)
 class Leaf:
     """A plan that computes itself."""
 
-    #: What is computed.
     mdhom: Computation
     #: Where it is, or could be: several where the user has not decided.
     devices: "tuple[Device, ...]"
@@ -96,12 +94,10 @@ class ByNumpy(Leaf):
 
     @classmethod
     def of(cls, request: Request, why: str) -> "ByNumpy":
-        """Make the plan of a request."""
         assert request.numpy is not None
         return cls(request.mdhom, request.devices, why, request.numpy, _counts.setdefault(request.function, [0]))
 
     def run(self, arrays: Sequence[Array]) -> Results:
-        """Let NumPy compute."""
         if observe.blocks:
             observe.note(self, arrays)
         self.calls[0] += 1
@@ -118,14 +114,12 @@ class Kernels(Leaf):
     origins: "tuple[Origin, ...]"
     #: The generated text and launches.
     program: "Program"
-    #: The compiled program.
     executable: "Executable" = field(repr=False, compare=False)
     #: Whether the last array given is where the only result goes.
     into: bool
 
     @property
     def device(self) -> "Device":
-        """Where they run."""
         return self.devices[0]
 
     @property
@@ -144,11 +138,9 @@ class Kernels(Leaf):
         return ()
 
     def make(self) -> Results:
-        """Allocate results."""
         return self.executable.make()
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
-        """Launch the kernels on arrays for the results."""
         self.executable(arrays, results)
 
     def profile(self, arrays: Sequence[Array]) -> list[float]:
@@ -162,7 +154,6 @@ class Kernels(Leaf):
 class SlicedKernels:
     """Part by part, each on slices of the arrays."""
 
-    #: What is computed.
     mdhom: Computation
     #: What computes each, and its slices.
     parts: tuple[tuple[Kernels, Part], ...]
@@ -175,11 +166,9 @@ class SlicedKernels:
 
     @property
     def devices(self) -> "tuple[Device, ...]":
-        """The one where it is computed."""
         return self.parts[0][0].devices
 
     def run(self, arrays: Sequence[Array]) -> Results:
-        """Compute all parts."""
         results = self.make()
         self.compute(arrays, results)
         return results

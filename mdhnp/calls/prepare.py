@@ -15,7 +15,6 @@ from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import config
-from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
 #: Settings by which kernels with the best schedules known compute all calls.
@@ -104,9 +103,7 @@ def settle(request: Request) -> Prepared:
     if isinstance(measured, str):
         raise RuntimeError(f"prepare: {request.mdhom}: {measured}")
     if measured is not None:
-        ours, numpys = measured
-        times: Times = {KERNELS: ours, NUMPY: numpys}
-        remember(request.mdhom, request.device, times)
+        remember(request.mdhom, request.device, {KERNELS: measured[0], NUMPY: measured[1]})
     if isinstance(plan, Kernels):
         kernels.keep(plan)
     return Prepared(request.mdhom, request.device, *(measured or (None, None)))

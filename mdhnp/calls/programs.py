@@ -27,14 +27,9 @@ _SOURCES = ("mdh", "schedule", "codegen", "runtime")
 
 def write(plan: Kernels, keys: list[Key]) -> None:
     """Keep a plan's schedules and program; `keys` are those of its stages in the tuning cache."""
-    text = json.dumps(
-        {
-            "found": [(s.to_json(), origin) for s, origin in zip(plan.schedules, plan.origins, strict=True)],
-            "keys": [asdict(key) for key in keys],
-            "program": asdict(plan.program),
-        }
-    )
-    binaries.store(_name(plan.mdhom, plan.device), text.encode())
+    found = [(s.to_json(), origin) for s, origin in zip(plan.schedules, plan.origins, strict=True)]
+    record = {"found": found, "keys": [asdict(key) for key in keys], "program": asdict(plan.program)}
+    binaries.store(_name(plan.mdhom, plan.device), json.dumps(record).encode())
 
 
 def read(h: Computation, device: Device) -> tuple[list[Scheduled], Program] | None:

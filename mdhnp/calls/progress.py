@@ -177,6 +177,10 @@ class Progress(Watcher):
                 known.append((device, seconds[loading.times.KERNELS], seconds[loading.times.NUMPY]))
         return min(known, key=lambda each: each[1], default=None)
 
+    @property
+    def kernels_are_faster(self) -> bool:
+        return self.times is not None and self.times[1] < self.times[2]
+
 
 # Prices, in seconds of calls.
 
@@ -193,7 +197,7 @@ def price_of_kernels(request: Request) -> float:
 
 
 def _price_of_building(p: Progress) -> float:
-    if p.request.numpy is not None and p.times is not None and p.times[1] < p.times[2]:
+    if p.request.numpy is not None and p.kernels_are_faster:
         return 0.0  # kernels that are known to pay, but are not on disk
     return _enqueued(price_of_kernels(p.request), [p.request])
 

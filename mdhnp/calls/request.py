@@ -28,7 +28,6 @@ class NoDoublePrecision(TypeError):
 
 
 def array(values: Sequence[Any]) -> Any:
-    """Give the only result as an array."""
     return np.asarray(values[0])
 
 
@@ -69,7 +68,6 @@ class Described(NamedTuple):
 class Routine:
     """A public function of this package."""
 
-    #: Its name.
     name: str
     #: From arrays and the call's other arguments to what it computes. Called where no plan is found.
     describe: Callable[..., Computation | Described]
@@ -92,13 +90,11 @@ class Request:
 
     #: Whose call it is.
     function: str
-    #: What is computed.
     mdhom: Computation
     #: Of its inputs.
     layouts: "tuple[Layout, ...]"
     #: Where kernels may run; several where the user has not decided.
     devices: "tuple[Device, ...]"
-    #: The settings.
     mode: Mode
     #: Whether the only result goes where an array given after the inputs is.
     into: bool = False
@@ -112,11 +108,9 @@ class Request:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to launch."""
         return 0 in self.mdhom.extents
 
     def on(self, device: "Device") -> "Request":
-        """Ask for the same on one device."""
         return replace(self, devices=(device,))
 
 

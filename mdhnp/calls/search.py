@@ -74,7 +74,9 @@ class SearchJob:
         best = [tuned_for(h, device) for h in stages]
         tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _near(tuned[0], best[0])]
         candidates = tuple(
-            self._built(request, [s for s in each if s is not None]) for each in tried if None not in each
+            pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in each if s is not None], ""), device, 1.0)
+            for each in tried
+            if None not in each
         )
         return SearchResult(entries_of([key_of(h, device) for h in stages]), candidates)
 
@@ -85,9 +87,6 @@ class SearchJob:
                 return found
             time.sleep(_PAUSE)  # another process is tuning it: what that finds is for this one's parent, too
         return None
-
-    def _built(self, request: Request, schedules: list[Schedule]) -> Built:
-        return pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in schedules], ""), request.device, 1.0)
 
 
 def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, BestSchedule], ...]:
@@ -135,7 +134,6 @@ class SearchRewritings:
         return 600.0 + 20 * self.budget * len(self.written.steps)
 
     def run(self) -> SearchResult:
-        """Search."""
         device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
         if known := measured(self.written, device):  # for another entry
             return SearchResult(times=dict(known))

@@ -35,7 +35,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (new, called, do.estimated_device, do.choose_device, chosen),
     (new, called, do.is_estimated, do.put_numpy("estimated to be the fastest"), final),
     (new, called, do.measured_kernels, do.put_measured, kernels),
-    (new, called, do.measured_faster, do.put_measured, first),
+    (new, called, lambda p, _: p.kernels_are_faster, do.put_measured, first),
     (new, called, lambda p, _: p.times is not None, do.put_measured, kernels),
     (new, called, do.heavy_device, do.choose_device, chosen),
     (new, called, do.always, do.put_numpy("no kernel was built for it yet"), first),
@@ -51,7 +51,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (kernels, paid, lambda p, _: bool(loading.kernels.untuned(p.request)), do.order_search, searching),
     (kernels, paid, do.always, do.nothing, final),
     # The helper has answered.
-    (building, answered, do.hopeless, do.keep, final),
+    (building, answered, lambda p, answer: answer if hasattr(answer, "why") else None, do.keep, final),
     (building, answered, lambda p, answer: answer if p.missing and p.others else None, do.keep_and_order, building),
     (building, answered, lambda p, answer: answer if p.missing else None, do.keep_and_plan, final),
     (building, answered, do.always, do.install_built, comparing),

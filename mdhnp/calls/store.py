@@ -22,7 +22,6 @@ _CAPACITY = 4096
 
 
 def key_of(what: Hashable, device: Hashable, mode: Hashable, arrays: Sequence[Any]) -> Hashable:
-    """Give the key of a call."""
     # Numbers tell long from long long, which are equal but not the same.
     return (what, device, mode, *[part for a in arrays for part in (a.shape, a.strides, a.dtype.num)])
 
@@ -100,7 +99,6 @@ class EntryStore:
         self.old.pop(key, None)
 
     def clear(self) -> None:
-        """Drop all entries."""
         with self.lock:
             self.young.clear()
             self.old.clear()

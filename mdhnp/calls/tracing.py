@@ -93,7 +93,6 @@ class Tracer:
     # Values.
 
     def argument(self, array: Array) -> Array:
-        """Give the view of an argument of that layout."""
         return self._new(array.shape, array.dtype, array.strides)
 
     def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Array:
@@ -125,7 +124,6 @@ class Tracer:
         return array
 
     def constant(self, array: Array) -> Array:
-        """Note a constant."""
         copy = np.array(array, order="C")
         view = self._new(copy.shape, copy.dtype)
         self.constants.append((len(self._values) - 1, copy))
@@ -229,7 +227,6 @@ class Tracer:
         )
 
     def _copied(self, array: Array) -> Array:
-        """Note a copy."""
         if not array.size:
             return self.unwritten(array.shape, array.dtype)
         (copied,) = self._noted(Graph.of(mapped(array, lambda x: x)), [array])
@@ -241,7 +238,7 @@ class Tracer:
         if value.view.dtype.kind != "c" or value.view.itemsize != 2 * size:
             raise TracingError(f"fuse: an array is seen as one of another type {line()}; use astype")
         imaginary = (_start(array) - value.start) % (2 * size)
-        first = _start(array) - imaginary - _lowest(value)
+        first = _start(array) - imaginary - _start(np.ndarray(1, np.uint8, value.memory))
         whole: Array = np.ndarray(array.shape, value.view.dtype, value.memory, first, array.strides)
         function = (lambda z: z.imag) if imaginary else (lambda z: z.real)
         (part,) = self._noted(Graph.of(mapped(whole, function)), [whole])
@@ -314,10 +311,6 @@ def _start(array: Array) -> int:
 
 def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [n for n in shape if n != 1]
-
-
-def _lowest(value: _Value) -> int:
-    return int(np.ndarray(1, np.uint8, value.memory).__array_interface__["data"][0])
 
 
 def line() -> str:

@@ -189,7 +189,10 @@ class _Helper:
         with self._changed:
             if self._ending:
                 raise RuntimeError("the program ends")
-            self._process, self._nice = Servant(None, _alone()), 0
+            # The caller's own products have all cores: threads of low priority would wait for each other most of the
+            # time. Where there are few, kernels and NumPy are compared as they are in the caller.
+            alone = dict.fromkeys(_BLAS_THREADS, "1") if (os.cpu_count() or 1) > _FEW_CORES else {}
+            self._process, self._nice = Servant(None, alone), 0
             return self._process
 
     def _close(self) -> None:
@@ -197,15 +200,6 @@ class _Helper:
             servant, self._process = self._process, None
         if servant is not None:
             servant.close()
-
-
-def _alone() -> dict[str, str]:
-    """Give variables by which BLAS in the helper uses one thread, where there are many cores.
-
-    The caller's own products have all of them: threads of low priority would wait for each other most of the time.
-    Where there are few cores, kernels and NumPy are compared as they are in the caller.
-    """
-    return dict.fromkeys(_BLAS_THREADS, "1") if (os.cpu_count() or 1) > _FEW_CORES else {}
 
 
 def complain(text: str) -> None:

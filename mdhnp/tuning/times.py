@@ -19,7 +19,6 @@ from mdhnp.tuning.lookup import GENERATOR, key_of
 #: Names of plans. NumPy's times are those of a version.
 KERNELS, NUMPY = "kernels", f"numpy {np.__version__}"
 
-_NONE: Times = {}
 #: In place of a family, for graphs.
 _GRAPH = "graph"
 
@@ -43,13 +42,13 @@ def measured(what: Computation | Graph, device: Device) -> Mapping[str, float]:
     """
     known = _known(device)
     is_likely = _points(what) in known.points
-    return MappingProxyType(known.times.get(_key_of(what, device), _NONE) if is_likely else _NONE)
+    return MappingProxyType(known.times.get(_key_of(what, device), {}) if is_likely else {})
 
 
 def remember(what: Computation | Graph, device: Device, times: Times) -> None:
     """Keep what was measured, in place of what was known of the same plans, or of the graph."""
     known, key = _known(device), _key_of(what, device)
-    known.times[key] = times if isinstance(what, Graph) else {**known.times.get(key, _NONE), **times}
+    known.times[key] = times if isinstance(what, Graph) else {**known.times.get(key, {}), **times}
     known.points.add(_points(what))
     cache().set_times(key, times)
 

@@ -45,8 +45,6 @@ _PATIENCE = 5.0  # seconds to wait for another process
 _ATTEMPTS = 4
 #: Records one after the other that cannot be read, after which none is expected: more than a damaged page leads to.
 _MOST_LOST = 10_000
-# After a power failure the last moments may be missing, but the file is whole.
-_SETTINGS = ("PRAGMA synchronous = NORMAL",)
 
 #: File systems that several machines mount: WAL needs memory that all its users share.
 _NETWORK = frozenset([
@@ -193,8 +191,7 @@ class Database:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != mode.lower():
                 with suppress(sqlite3.OperationalError):  # in use; the next to open it will succeed
                     db.execute(f"PRAGMA journal_mode = {mode}")
-            for setting in _SETTINGS:
-                db.execute(setting)
+            db.execute("PRAGMA synchronous = NORMAL")  # after a power failure the last moments may be missing
             check_stamp(db)  # the first look after the change of mode is what opens the log
         except BaseException:
             db.close()

@@ -76,7 +76,6 @@ class BestSchedule:
 class Measurement:
     """One candidate of a search and what became of it."""
 
-    #: The candidate.
     schedule: Schedule
     #: Median time of the kernel; None where it never ran to its end.
     seconds: float | None

@@ -104,7 +104,6 @@ class TuningCache:
         return self._database.write(work)
 
     def record(self, key: Key, measurement: Measurement) -> None:
-        """Append one measurement at once."""
         self._database.write(lambda db: _set(db, "measurement", key, json.dumps(measurement.fields()), None))
 
     def measurements(self, key: Key) -> list[Measurement]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, Computation, Stage, interleaved
-from mdhnp.runtime.devices import Device, equal_devices
+from mdhnp.runtime.devices import equal_devices
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pending import LaunchError
@@ -82,7 +82,10 @@ class Bench:
     """One stage's program; where it `measures`, also arrays, right results, and timing."""
 
     def __init__(self, task: TuningTask, measures: bool = True) -> None:
-        self.device = _device_of(task)
+        devices = equal_devices(task.device)
+        if task.position >= len(devices):
+            raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")
+        self.device = devices[task.position]
         self.h = task.mdhom
         self.stage, self.outputs = _stage(self.h)
         if not measures:
@@ -188,13 +191,6 @@ class Bench:
         begin = time.perf_counter()
         plan(self.inputs, self.outputs)
         return time.perf_counter() - begin
-
-
-def _device_of(task: TuningTask) -> Device:
-    found = equal_devices(task.device)
-    if task.position >= len(found):
-        raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")
-    return found[task.position]
 
 
 def _stage(h: Computation) -> tuple[Stage, list[Array]]:

@@ -10,20 +10,17 @@ does not depend on which device is first.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from queue import SimpleQueue
-from typing import IO, Any, ClassVar, TypeVar
+from typing import IO, Any, ClassVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.bench import Bench, TuningTask, begin, perform
 from mdhnp.tuning.processes import Servant
-
-T = TypeVar("T")
 
 #: Seconds to start in, and for a schedule that nothing is known to compare with.
 _START = 60.0
@@ -165,8 +162,7 @@ class Team:
     def measure(self, schedules: Sequence[Schedule], best: float | None) -> Iterator[Measurement]:
         """Measure schedules in their order, at most as many as keep the team busy; WorkerError as of a worker."""
         if not self.serial and len(schedules) > 1:
-            pairs = zip(self._workers, schedules, strict=False)
-            yield from self._together([partial(worker.measure, s, best) for worker, s in pairs])
+            yield from self._together(schedules, best)
             return
         if len(schedules) > 1 and not self.overlaps:
             self.begin(schedules)
@@ -217,12 +213,13 @@ class Team:
         for builder in self._builders:
             builder.close()  # else one that nobody waited for would be taken to run
 
-    def _together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def _together(self, schedules: Sequence[Schedule], best: float | None) -> list[Measurement]:
+        pairs = list(zip(self._workers, schedules, strict=False))
         interrupted = False
         try:
-            with ThreadPoolExecutor(len(tasks)) as threads:
+            with ThreadPoolExecutor(len(pairs)) as threads:
                 try:
-                    return [each.result() for each in [threads.submit(task) for task in tasks]]
+                    return [each.result() for each in [threads.submit(w.measure, s, best) for w, s in pairs]]
                 except RuntimeError:  # of a task, or for want of a thread: the other tasks end in time
                     raise
                 except BaseException:

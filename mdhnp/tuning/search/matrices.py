@@ -26,21 +26,17 @@ class Matrices:
 
     def __init__(self, access: AccessPattern, caps: DeviceCaps, schedules: Sequence[Schedule]) -> None:
         self._access, self._caps = access, caps
-        self._pool = dict.fromkeys(schedules)
+        self.pool = dict.fromkeys(schedules)
         self._widened: set[Schedule] = set()
         #: Of each schedule, the logarithm of the time that is expected, and its features.
         self._known: dict[Schedule, tuple[float, list[float]]] = {}
 
     def widen(self, parents: Sequence[Schedule]) -> None:
-        """Take in the legal neighbours of schedules."""
         for parent in parents:
             if parent not in self._widened:
                 self._widened.add(parent)
                 found = matrix_neighbours(self._access, self._caps, parent)
-                self._pool |= {s: None for s in found if is_legal(self._access.h, s, self._caps)}
-
-    def without(self, left: set[Schedule]) -> list[Schedule]:
-        return [s for s in self._pool if s not in left]
+                self.pool |= {s: None for s in found if is_legal(self._access.h, s, self._caps)}
 
     def predict(self, measured: Sequence[Schedule], times: Sequence[float], asked: Sequence[Schedule]) -> Floats:
         """Logarithms of the times that are expected of schedules, after what was measured of others."""

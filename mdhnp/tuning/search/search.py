@@ -131,7 +131,7 @@ class Search:
             return None
         plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))
         self._matrices.widen(matrices)
-        pool = self._matrices.without(self._asked | self._old)
+        pool = [s for s in self._matrices.pool if s not in self._asked and s not in self._old]
         listed = [*pool, *self._rest]
         for _ in range(4):
             batch = self._beside(plain)

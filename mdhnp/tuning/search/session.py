@@ -17,7 +17,6 @@ from mdhnp.mdh import Computation
 from mdhnp.process import process
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.schedule import Schedule
-from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.tuning.cache import TuningCache, cache
@@ -159,8 +158,7 @@ class _Tuning:
         self._search = Search(h, device.caps, start, seed)
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
-        entry = known.get(key)
-        tuned = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+        tuned = tuned_for(h, device)
         self._used, self._is_tuned, self._by_turns = tuned or start, tuned is not None, device.svm
         self._made: list[Measurement] = []
         self._asked = 0
