@@ -101,7 +101,7 @@ def failing(rule: Rule, graph: Graph, match: Match) -> list[str]:
 
 
 EACH = [(rule, c.__name__) for rule in RULES for c in rule.conditions]
-EACH += [(rule, "no_products") for rule in WITHOUT_PRODUCTS]
+EACH.append((WITHOUT_PRODUCTS, "no_products"))
 
 
 @pytest.mark.parametrize(("rule", "condition"), EACH, ids=str)
