@@ -19,10 +19,9 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.views import contiguous, row_major
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

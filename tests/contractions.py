@@ -15,11 +15,10 @@ from strategies import shuffled
 
 from mdhnp.mdh import MdHom, cc, md_hom, pw
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 __all__ = ["Contraction", "contraction", "halves", "matrix_schedule"]
 

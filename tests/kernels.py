@@ -15,10 +15,9 @@ from strategies import Array
 
 from mdhnp.codegen import Program, generate, resized
 from mdhnp.mdh import MdHom, Pattern, Stage, canonical, cc, md_hom, ps, pw, stages
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.general import any_sizes, for_all_sizes, form
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
 
 

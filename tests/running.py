@@ -21,9 +21,8 @@ from mdhnp.codegen.ir.values import Buffer, Load, Shuffled
 from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

@@ -13,12 +13,11 @@ from strategies import shuffled
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import fallback
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check, check_ahead, is_legal
 from mdhnp.schedule.general import for_all_sizes, form, stretched
 from mdhnp.schedule.layout import shared_slots
 from mdhnp.schedule.rows import links, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.

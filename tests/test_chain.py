@@ -19,11 +19,10 @@ from mdhnp.calls import kernels
 from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, footprints, rings
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.mdh.views import contiguous
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, pays
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import candidates, default
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

@@ -32,8 +32,8 @@ from mdhnp.codegen.opencl import source
 from mdhnp.mdh import Pattern, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import build
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule, stretched
+from mdhnp.schedule.schedule import DeviceCaps
 from mdhnp.schedule.split import splits
 from mdhnp.settings import config
 from mdhnp.tuning import background

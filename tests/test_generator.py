@@ -23,9 +23,8 @@ from strategies import Case, case
 from examples import share
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import Computation, MdHom, cc, md_hom, ps, pw
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

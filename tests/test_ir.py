@@ -20,10 +20,9 @@ from mdhnp.codegen import Program, generate, resized
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, canonical, cc, md_hom, stages
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import any_sizes, form
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 STEPS = 100_000
 

@@ -29,11 +29,10 @@ from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

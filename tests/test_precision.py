@@ -13,12 +13,12 @@ from mdhnp.frontend.contraction import contraction
 from mdhnp.mdh import Stage, bounded, canonical, cc, family, fingerprint, md_hom, pw, stages
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import form
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.matrices import allowed, at_precision
+from mdhnp.schedule.schedule import DeviceCaps
 from mdhnp.schedule.split import split
 from mdhnp.settings import config
 from mdhnp.tuning.lookup import key_of

@@ -19,9 +19,9 @@ from strategies import Case, TooLarge, case
 
 from mdhnp.codegen import Program, generate, resized
 from mdhnp.mdh import MdHom
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
+from mdhnp.schedule.schedule import DeviceCaps
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

@@ -27,11 +27,10 @@ from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.rows import links, places, rows_memory, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
-    from mdhnp.schedule.caps import DeviceCaps
 
 
 @pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=lambda caps: caps.kind)

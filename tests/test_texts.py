@@ -31,14 +31,13 @@ from mdhnp.mdh.subscripts import subscripts
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.batch import Batch, fallback
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.cpu import cpu_schedule, fitting
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.gpu import gpu_schedule
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule
 from mdhnp.schedule.split import split, splits
 
 GOLDEN = Path(__file__).parent / "golden"

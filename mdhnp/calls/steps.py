@@ -187,7 +187,7 @@ def _for_numpy(usual: Graph, written: Graph) -> Graph:
     """
     if _numpy_seconds(usual) < inf:
         return usual
-    fused = loading.rewrite.rewriting(written, loading.maps.RULES).after
+    fused = loading.rewrite.rewriting(written, (loading.maps.INTO_READERS,)).after
     return min(usual, fused, written, key=_numpy_seconds)
 
 

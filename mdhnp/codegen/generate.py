@@ -19,9 +19,8 @@ from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.mdh.stages import Argument
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.split import chunk_totals, split, splits
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).

@@ -160,7 +160,6 @@ class Machine:
     96.0
     """
 
-    #: Kind of the device.
     kind: Literal["cpu", "gpu"]
     #: Seconds of its smallest call.
     launch: float
@@ -186,14 +185,12 @@ class Machine:
     def measured(self, values: Mapping[str, Any]) -> "Machine":
         """Return this machine with numbers that were measured: by their names, those of NumPy as `numpy`.
 
-        Raises
-        ------
-        AttributeError, OverflowError, TypeError, ValueError
-            If they are none of a machine's.
+        Raises AttributeError, OverflowError, TypeError or ValueError if they are none of a machine's.
         """
         links = ("sending", "receiving", "fetching")
-        others = ((n, v) for n, v in values.items() if n != "numpy")
-        found: dict[str, Any] = {n: _link(*v) if n in links else _positive(v) for n, v in others}
+        found: dict[str, Any] = {n: _positive(v) for n, v in values.items() if n not in (*links, "numpy")}
+        for name, (start, bandwidth) in [(n, values[n]) for n in links if n in values]:
+            found[name] = Link(_positive(start) if start else 0.0, _positive(bandwidth))
         numpy = {n: _positive(v) for n, v in values.get("numpy", {}).items()}
         return replace(self, numpy=replace(self.numpy, **numpy), **found)
 
@@ -203,10 +200,6 @@ def _positive(value: Any) -> float:
     if not value > 0:
         raise ValueError(f"{value} is neither rate nor time")
     return float(value)
-
-
-def _link(start: Any, bandwidth: Any) -> Link:
-    return Link(_positive(start) if start else 0.0, _positive(bandwidth))
 
 
 @lru_cache(maxsize=64)

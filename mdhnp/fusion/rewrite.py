@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
-from mdhnp.fusion.rules.rows import RULES as ROWS
-from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
+from mdhnp.fusion.rules.rows import ROWS, WITHOUT_PRODUCTS
 from mdhnp.mdh import Computation, Graph, Rows, Step, unfused
 from mdhnp.mdh.graph import expanded
 
@@ -19,7 +18,6 @@ ALL, NONE = "all rules", "as written"
 class Applied:
     """A rule that made a graph cheaper."""
 
-    #: Which one.
     rule: Rule
     #: What it was applied to, and what it made of that.
     before: Graph
@@ -74,7 +72,7 @@ def rewriting(
     """
     # Rows take maps and reductions that other rules would put into others, or in one: it may be cheaper to have them
     # first, last, or not at all.
-    of_rows = (*ROWS, *WITHOUT_PRODUCTS)
+    of_rows = (ROWS, WITHOUT_PRODUCTS)
     others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
     orders = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
     work = min([_Work(graph, order, price) for order in orders], key=lambda work: work.paid)
@@ -93,8 +91,8 @@ def apart(h: Computation) -> Graph:
 
     Where some of the rows are products, these are taken apart only.
     """
-    others = [rule for rule in RULES if rule not in ROWS]
-    for rules in ((*WITHOUT_PRODUCTS, *others), others) if isinstance(h, Rows) else ():
+    others = [rule for rule in RULES if rule != ROWS]
+    for rules in ((WITHOUT_PRODUCTS, *others), others) if isinstance(h, Rows) else ():
         found = rewriting(unfused(h), rules).after
         if found == Graph.ending(found.given, found.steps) and len(found.steps) > 1:
             return found

@@ -19,7 +19,6 @@ class Rule:
 
     #: The equation; ``f ∘ g`` applies `g` first, ``(f, g)`` gives the results of both.
     name: str
-    #: Where it is from.
     source: str
     #: From a graph to the steps that it may be about.
     matches: Callable[[Graph], Iterator[Match]]

@@ -29,19 +29,18 @@ def canonical(h: C, *, ones: bool = False) -> C:
     With `ones`, dimensions of extent 1 stay, as if they were longer; axes of length 1, whose strides mean nothing, are
     then as in a C-contiguous array.
     """
-    return cast(C, _canonical(h, ones)) if isinstance(h, MdHom) else h
-
-
-def _canonical(h: MdHom, ones: bool) -> MdHom:
+    if not isinstance(h, MdHom):
+        return h
+    one: MdHom = h
     if ones:
-        h = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
+        one = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
     elif 1 in h.extents:
-        h = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1])
-    while pair := next((pair for pair in permutations(range(h.rank), 2) if _may_fuse(h, *pair)), None):
-        h = _fuse(h, *pair)
-    h = _order(h)
-    inputs, outputs = numbered(map(_merge_axes, h.inputs), "I"), numbered(map(_merge_axes, h.outputs), "O")
-    return replace(h, inputs=inputs, outputs=outputs, names=dimension_names(h.rank))
+        one = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1])
+    while pair := next((pair for pair in permutations(range(one.rank), 2) if _may_fuse(one, *pair)), None):
+        one = _fuse(one, *pair)
+    one = _order(one)
+    inputs, outputs = numbered(map(_merge_axes, one.inputs), "I"), numbered(map(_merge_axes, one.outputs), "O")
+    return cast(C, replace(one, inputs=inputs, outputs=outputs, names=dimension_names(one.rank)))
 
 
 def fingerprint(h: Computation) -> str:

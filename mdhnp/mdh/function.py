@@ -30,11 +30,9 @@ COMPLEX_OPERATIONS = frozenset(FORMULAS) | {"logical_and", "logical_or", "logica
 class Instruction:
     """One step: `param`, `index` (the MDH's index in a dimension), `const`, `text`, or a name in OPERATIONS."""
 
-    #: What is computed.
     op: str
     #: Positions of earlier instructions.
     args: tuple[int, ...]
-    #: Type of the value.
     dtype: np.dtype[Any]
     #: Which parameter (`param`), which dimension (`index`) or which result of the C text (`text`).
     position: int = 0
@@ -53,7 +51,6 @@ class CText(NamedTuple):
 class Function:
     """A function from typed scalars to one or more typed scalars."""
 
-    #: Types of the parameters.
     parameters: tuple[np.dtype[Any], ...]
     #: In order; an instruction uses only earlier ones.
     body: tuple[Instruction, ...]

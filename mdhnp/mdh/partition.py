@@ -165,8 +165,8 @@ class Cut:
 
 def whole(h: Computation) -> Partition:
     """Give the partition of one task."""
-    reads = [Window(n, all_of(v)) for n, v in enumerate(h.inputs)]
-    return Partition(h, None, ((Task(h, tuple(reads), _everything(h), 0),),))
+    reads = tuple([Window(n, all_of(v)) for n, v in enumerate(h.inputs)])
+    return Partition(h, None, ((Task(h, reads, tuple(map(all_of, h.outputs)), 0),),))
 
 
 def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], ...]:
@@ -193,7 +193,7 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
         least = part_of(last, 0, 0, last.extents[0])
         pairs = zip(others, least.inputs[len(reads) :], strict=True)
         last, reads = least.mdhom, (*reads, *[Window(n, region) for n, region in pairs], *least.begin)
-    return (*stages, (Task(last, reads, _everything(h), 0),))
+    return (*stages, (Task(last, reads, tuple(map(all_of, h.outputs)), 0),))
 
 
 def _partials(part: Part, reads: tuple[Read, ...], number: int, divide: Divide) -> Iterator[Task]:
@@ -225,7 +225,3 @@ def _within(reads: Sequence[Read], part: Part) -> tuple[Read, ...]:
 def _stacks(level: Sequence[tuple[int, Task]]) -> tuple[Read, ...]:
     numbers = tuple([number for number, _ in level])
     return tuple([Stack(numbers, n) for n in range(len(level[0][1].mdhom.outputs))])
-
-
-def _everything(h: Computation) -> tuple[Region, ...]:
-    return tuple(map(all_of, h.outputs))

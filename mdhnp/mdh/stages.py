@@ -76,13 +76,12 @@ def _nested(h: MdHom) -> tuple[Stage, ...]:
     groups = _groups(h)
     if len(groups) <= 1:
         return (_alone(h),)
-    found: list[Stage] = []
     first = groups[0]
     alive = [d for d in range(h.rank) if d not in first or h.combine[d].kind != "pw"]
     outputs = _partials(h, h.extents, alive, "T")
     combine = tuple(c if d in first or c.kind == "cc" else CC for d, c in enumerate(h.combine))
     head = replace(h, combine=combine, outputs=outputs, finish=None, nested=False)
-    found.append(Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs))))
+    found = [Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs)))]
     for n, group in enumerate(groups[1:], start=1):
         last = n == len(groups) - 1
         found.append(_link(h, alive, group, n * len(outputs), last))
@@ -166,13 +165,8 @@ def renumber_finish(h: MdHom) -> Function | None:
         return None
     results = h.scalar.dtypes
     carried = [n for n, _ in h.accesses if n in finish_inputs(h)]
-    place = {p: p for p in range(len(results))}
-    following = 2 * len(results)
-    for number, (n, _) in enumerate(h.accesses):
-        if n in carried:
-            place[len(results) + number] = following
-            following += 1
-
+    old = [p for p, (n, _) in enumerate(h.accesses, len(results)) if n in carried]
+    place = {p: new for new, p in enumerate(old, 2 * len(results))} | {p: p for p in range(len(results))}
     parameters = (*results, *results, *(h.inputs[n].dtype for n in carried))
     return h.finish.substituted(parameters, lambda s: replace(s, position=place.get(s.position, 0)))
 

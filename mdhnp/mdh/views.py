@@ -132,9 +132,7 @@ class View:
 
     #: As printed.
     name: str
-    #: Element type.
     dtype: np.dtype[Any]
-    #: Extents of the array's axes.
     shape: tuple[int, ...]
     #: Distance of neighbours along each axis, in elements (not bytes); may be negative or zero.
     strides: tuple[int, ...]

@@ -11,7 +11,7 @@ from typing import Literal
 import pyopencl as cl
 
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import DeviceCaps
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")

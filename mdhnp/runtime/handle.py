@@ -11,7 +11,7 @@ import pyopencl as cl
 
 from mdhnp.process import process
 from mdhnp.runtime.capabilities import cpu_model, query_caps, refusal
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import DeviceCaps
 
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
 

@@ -57,7 +57,6 @@ class AccessPattern:
         return abs(self.strides[n][d]) in (1, 2)
 
     def near_any(self, d: int) -> bool:
-        """Whether neighbours along a dimension are neighbours in some input."""
         return any(self.near(n, d) for n in range(len(self.h.inputs)))
 
     @cached_property
@@ -137,12 +136,10 @@ class AccessPattern:
 
     @cached_property
     def bytes_read(self) -> int:
-        """Bytes of all inputs."""
         return sum(v.span_bytes for v in self.h.inputs)
 
     @cached_property
     def bytes_written(self) -> int:
-        """Bytes of all outputs."""
         return sum(v.span_bytes for v in self.h.outputs)
 
     @cached_property

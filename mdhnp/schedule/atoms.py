@@ -17,7 +17,6 @@ from mdhnp.settings import Level
 class Fragment:
     """How the elements of a matrix lie over lanes and their registers."""
 
-    #: Of the matrix.
     rows: int
     columns: int
     #: Digits of the lane's number and of the register's, fastest first: how many, and by how much the element's number
@@ -70,7 +69,6 @@ class Atom:
     values: tuple[str, ...]
     #: Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
     rounds: bool
-    #: What the device calls it.
     instruction: str
     #: Multiply-adds in the time of one without the instruction, by times of products on one NVIDIA H200.
     speed: float

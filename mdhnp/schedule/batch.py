@@ -16,8 +16,7 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import longest_chain
-from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -155,7 +154,4 @@ class Tiling:
 
 def product(columns: Floats, dims: Iterable[int]) -> Floats:
     """Product along the given columns, one number a row."""
-    result: Floats = np.ones(len(columns))
-    for d in dims:
-        result = result * columns[:, d]
-    return result
+    return np.asarray(np.prod(columns[:, [*dims]], axis=1))

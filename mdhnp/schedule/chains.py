@@ -5,16 +5,15 @@ The other maps have the same work-items and private tiles; their local tiles are
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial, singledispatch
+from functools import partial
 from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
 from mdhnp.cost import INSTRUCTION, ChainCost
 from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, footprints, rings, slots
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import value_itemsize
-from mdhnp.schedule.schedule import Schedule, require, shared_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, shared_groups, tile_counts
 
 #: Tiles that are looked at: along the innermost dimension, and along the others.
 _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
@@ -125,14 +124,10 @@ def _best(h: Chain, caps: DeviceCaps) -> Schedule | None:
     return whole
 
 
-@singledispatch
 def pays(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
     """Whether what is fused is expected to take less time than its MDHs one by one."""
-    return True
-
-
-@pays.register
-def _(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
+    if not isinstance(h, Chain):
+        return True
     apart = (len(h.mdhoms) - 1.0) * _LAUNCH[caps.kind]
     for one in h.mdhoms:
         moved = sum([min(v.elements(), one.points * len(v.accesses)) * v.dtype.itemsize for v in one.inputs])

@@ -9,12 +9,11 @@ from math import prod
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.layout import copied_ahead, own_memory, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512

@@ -12,11 +12,10 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, RESULTS, Batch, fallback, global_order
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.layout import sole_dimension, tile_itemsize
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
 #: Rows of register tiles that are ranked, the most of them, the most points in two dimensions, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
@@ -65,11 +64,14 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     """Register tiles of up to two rows' dimensions and some vectors, with everything else in one local tile."""
     h = access.h
     volume = prod(h.extents[d] for d in access.combined)
+    # Worth rows are dimensions that some input does not move with, if they are long enough.
+    shared = tuple(d for d in access.kept if not all(d in moved for moved in access.depends))
+    rowed = shared if prod(h.extents[d] for d in shared) >= _SHARED else access.kept
     tiles, vectors = [], []
     for vector, width in vectorisations(access, caps):
         small = [d for d in access.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
         # Of tiles that the model cannot tell apart the first stays: one of long dimensions.
-        others = sorted((d for d in _rowed(access) if d != vector), key=lambda d: -h.extents[d])
+        others = sorted((d for d in rowed if d != vector), key=lambda d: -h.extents[d])
         for rows in _rows(h, others):
             for count in _VECTORS if vector >= 0 else (1,):
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
@@ -93,12 +95,6 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     best = [np.flatnonzero(ranked.vector_dim == d)[: _KEEP_TILES // 2] for d in np.unique(ranked.vector_dim)]
     places = np.concatenate([*best, np.arange(min(_KEEP_TILES // 2, len(ranked)))])
     return ranked.take(np.unique(places))
-
-
-def _rowed(access: AccessPattern) -> tuple[int, ...]:
-    """Return the dimensions worth rows of a register tile: those that some input does not move with, if long enough."""
-    shared = tuple(d for d in access.kept if not all(d in moved for moved in access.depends))
-    return shared if prod(access.h.extents[d] for d in shared) >= _SHARED else access.kept
 
 
 def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -194,19 +190,14 @@ def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArra
     waiting = same and h.operator is not None and h.operator.identity is not None
     combined = list(access.combined)
     once = (batch.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
-    chain = np.prod(-(-batch.local_tile[:, combined] // _lanes(batch, combined)), axis=1)
+    vectors = np.where(batch.vector_dim[:, None] == np.array(combined, np.int64), batch.vector_width[:, None], 1)
+    chain = np.prod(-(-batch.local_tile[:, combined] // (batch.num_wi[:, combined] * vectors)), axis=1)
     tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // batch.local_tile[:, combined]), axis=1)
     short = (chain <= longest_chain(h)) & ((batch.results == PRIVATE) | (tiles <= MOST_TILES))
     accurate = short if float_sums(h) else np.full(len(batch), True)
     split = (batch.num_wg[:, combined] > 1).any(axis=1)
     allowed = (batch.results == PRIVATE) | ((once | waiting) & ~split)
     return np.asarray((need <= caps.local_memory) & accurate & allowed)
-
-
-def _lanes(batch: Batch, dims: list[int]) -> npt.NDArray[np.int64]:
-    """Work-items and lanes of their vectors along each of the given dimensions."""
-    vectors = np.where(batch.vector_dim[:, None] == np.array(dims, np.int64), batch.vector_width[:, None], 1)
-    return np.asarray(batch.num_wi[:, dims] * vectors)
 
 
 def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch:

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from mdhnp.mdh import Chain, Computation, Rows
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.rows_default import rows_candidates
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule
 
 
 def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -11,10 +11,9 @@ from math import prod
 
 from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 
 #: Points of a form, its longest and shortest extent.

@@ -9,14 +9,13 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short, longest_chain
 from mdhnp.schedule.batch import Batch, fallback
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.gpu_products import product_tiles
 from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.model_gpu import FEWEST_ITEMS
-from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
 # Chosen by times on an NVIDIA H200, but for what its data sheet says.
 _WARP = 32

@@ -14,14 +14,13 @@ from typing import Literal, NamedTuple
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
 from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
-from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)

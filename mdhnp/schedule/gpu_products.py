@@ -12,11 +12,10 @@ import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import PRIVATE, Batch
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.model_gpu import MOST_ITEMS, MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile
-from mdhnp.schedule.schedule import even_groups
+from mdhnp.schedule.schedule import DeviceCaps, even_groups
 
 #: Points of a work-item along a side, and work-items along one.
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)

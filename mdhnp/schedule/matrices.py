@@ -7,9 +7,8 @@ import numpy as np
 
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_strides
-from mdhnp.schedule.schedule import Schedule, require
+from mdhnp.schedule.schedule import DeviceCaps, Schedule, require
 from mdhnp.settings import Level
 
 #: Lanes along the columns of a result, and along its rows.

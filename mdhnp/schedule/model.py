@@ -6,11 +6,10 @@ import numpy as np
 
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model_cpu import cpu_seconds
 from mdhnp.schedule.model_gpu import gpu_seconds
 from mdhnp.schedule.model_matrices import matrix_seconds
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 
 def seconds(access: AccessPattern, schedules: Batch | Sequence[Schedule], caps: DeviceCaps) -> Floats:

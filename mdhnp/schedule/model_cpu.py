@@ -13,8 +13,8 @@ import numpy as np
 
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, Floats, Tiling, product
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model_memory import seconds_moving
+from mdhnp.schedule.schedule import DeviceCaps
 
 
 def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import DeviceCaps
 
 #: Work-items of a group that keep enough loads in flight, and the most that do not wait for each other too often; the
 #: most points of a work-item, so that their sums fit in registers: by times on an NVIDIA H200.
@@ -94,10 +94,9 @@ class _Gpu(Tiling):
 
     def _copied(self) -> Floats:
         """Bytes of local memory."""
-        total = np.zeros(len(self.groups))
-        for n, view in enumerate(self.access.h.inputs):
-            total += np.where(self.packed[:, n], self._moved(self.local, n) * view.dtype.itemsize, 0.0)
-        return total
+        inputs = enumerate(self.access.h.inputs)
+        sizes = [self.packed[:, n] * self._moved(self.local, n) * view.dtype.itemsize for n, view in inputs]
+        return np.asarray(np.sum(sizes, axis=0, dtype=float))
 
     def _loads(self) -> Floats:
         """Cycles of one work-item's loads in one step: from caches one for each sector that the lanes touch."""

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 #: Registers that are loaded at once where lanes point at rows.
 _AT_ONCE = 4

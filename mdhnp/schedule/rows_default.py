@@ -12,12 +12,11 @@ from math import gcd, prod
 from mdhnp.mdh import MdHom, Rows, is_product, sized
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import fallback
-from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import Schedule, shared_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, Schedule, shared_groups, tile_counts
 
 #: Rows at a time: multiples of register tiles' rows.
 _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)

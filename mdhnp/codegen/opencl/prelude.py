@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.opencl.ctypes import vector_name
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import DeviceCaps
 
 #: Types of 64 bits.
 WIDE = frozenset({"long", "ulong", "double"})

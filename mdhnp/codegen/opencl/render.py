@@ -11,7 +11,7 @@ from mdhnp.codegen.opencl.ctypes import Text, local_type, memory_type, value_typ
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import DeviceCaps
 
 #: Elements of two bytes, which not every compiler knows as numbers.
 _PACKED = "ushort"

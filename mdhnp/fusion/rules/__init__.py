@@ -6,5 +6,5 @@ from mdhnp.fusion.rules import beside, maps, online, rows
 __all__ = ["RULES"]
 
 RULES: tuple[Rule, ...] = (
-    *beside.ONCE, *rows.RULES, *maps.FINISHES, *maps.RULES, *online.RULES, *beside.RULES, *maps.CHAINS,
+    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.CHAIN,
 )  # fmt: skip

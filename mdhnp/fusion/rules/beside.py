@@ -127,22 +127,18 @@ def pair(f: Operator, s: Operator) -> Operator:
     return Operator(f"({f.name}, {s.name})", function, identity, f.commutative and s.commutative)
 
 
-ONCE = (
-    Rule(
-        "(f, f) = f",
-        "Aho, Sethi & Ullman, “Compilers”, Section 9.2: common subexpressions",
-        _same_inputs,
-        (written_plainly, read_as_written, same_computation, no_result_in_another_shape),
-        _once,
-    ),
+ONCE = Rule(
+    "(f, f) = f",
+    "Aho, Sethi & Ullman, “Compilers”, Section 9.2: common subexpressions",
+    _same_inputs,
+    (written_plainly, read_as_written, same_computation, no_result_in_another_shape),
+    _once,
 )
-RULES = (
-    Rule(
-        "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
-        "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
-        "operators on tuples",
-        _pairs,
-        (known, same_points, same_read, reads_each_once, independent),
-        _both,
-    ),
+BOTH = Rule(
+    "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
+    "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
+    "operators on tuples",
+    _pairs,
+    (known, same_points, same_read, reads_each_once, independent),
+    _both,
 )

@@ -148,32 +148,26 @@ def _finished(graph: Graph, match: Match) -> Graph:
     return graph.edited({first: new, last: None}, moved)
 
 
-FINISHES = (
-    Rule(
-        "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
-        "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
-        "what follows an md_hom",
-        pairs,
-        (known, last_is_map, combines_or_stays, point_by_point, not_through_others),
-        _finished,
-    ),
+FINISH = Rule(
+    "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
+    "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
+    "what follows an md_hom",
+    pairs,
+    (known, last_is_map, combines_or_stays, point_by_point, not_through_others),
+    _finished,
 )
-RULES = (
-    Rule(
-        "F ∘ map(g) = F(g)",
-        "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”: map fusion",
-        _each,
-        (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
-        _into_readers,
-    ),
+INTO_READERS = Rule(
+    "F ∘ map(g) = F(g)",
+    "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”: map fusion",
+    _each,
+    (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
+    _into_readers,
 )
-CHAINS = (
-    Rule(
-        "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile",
-        "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
-        "overlapped tiling",
-        _pairs,
-        (only_read_by_last, few_maps, is_a_chain),
-        _together,
-    ),
+CHAIN = Rule(
+    "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile",
+    "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
+    "overlapped tiling",
+    _pairs,
+    (only_read_by_last, few_maps, is_a_chain),
+    _together,
 )

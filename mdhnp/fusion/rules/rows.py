@@ -115,7 +115,7 @@ def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
 def _simpler(graph: Graph) -> Graph:
     """Put maps into what reads them, where that saves work: what lies in a cache is cheap, not free."""
     paid = sum([near(s.mdhom.last) for s in graph.steps])
-    for rule in (*maps.FINISHES, *maps.RULES):
+    for rule in (maps.FINISH, maps.INTO_READERS):
         for match in rule.found(graph):
             made = rule.rewrite(graph, match)
             if sum([near(s.mdhom.last) for s in made.steps]) < paid:
@@ -123,14 +123,12 @@ def _simpler(graph: Graph) -> Graph:
     return graph
 
 
-RULES = (
-    Rule(
-        "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time",
-        "Dao, Fu, Ermon, Rudra & Ré, “FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness”",
-        _groups,
-        (has_rows, few_links, rows_lie_together, shared_lie_along_results),
-        _together,
-    ),
+ROWS = Rule(
+    "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time",
+    "Dao, Fu, Ermon, Rudra & Ré, “FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness”",
+    _groups,
+    (has_rows, few_links, rows_lie_together, shared_lie_along_results),
+    _together,
 )
 #: The same for devices whose products want other kernels.
-WITHOUT_PRODUCTS = tuple([replace(rule, conditions=(*rule.conditions, no_products)) for rule in RULES])
+WITHOUT_PRODUCTS = replace(ROWS, conditions=(*ROWS.conditions, no_products))
