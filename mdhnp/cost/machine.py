@@ -196,7 +196,6 @@ class Machine:
 
 
 def _positive(value: Any) -> float:
-    """Read a rate or a time."""
     if not value > 0:
         raise ValueError(f"{value} is neither rate nor time")
     return float(value)

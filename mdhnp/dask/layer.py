@@ -1,6 +1,6 @@
 """The executor of graphs: an MDH on arrays in blocks is cut along these, and each part is a task of a scheduler.
 
-All of it are partitions (`mdh/partition.py`), again and again: along concatenated dimensions first, then scanned, then
+All of it are partitions (`mdh/cut.py`), again and again: along concatenated dimensions first, then scanned, then
 reduced ones. What parts have in common is made once: the number of cuts does not grow with that of the blocks of a grid
 but with those along its axes. Tasks are numbered; it must not know arrays of dask's, nor how keys are named.
 """
@@ -18,7 +18,7 @@ from mdhnp.dask.blocks import BlockedArray, Piece, Section, concatenated, stacke
 from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
 from mdhnp.dask.task import Assembly, BlockTask, PartComputation, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, cut
-from mdhnp.mdh.partition import Read
+from mdhnp.mdh.cut import Read
 from mdhnp.mdh.views import packed
 
 #: Partial results of how many neighbours one task combines: the least, and the most where they are small, for then a

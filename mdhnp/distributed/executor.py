@@ -22,7 +22,7 @@ from mdhnp.frontend.joining import stack
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, whole
-from mdhnp.mdh.partition import Read
+from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import packed
 from mdhnp.runtime.groups import Group

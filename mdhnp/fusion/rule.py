@@ -37,9 +37,6 @@ class Rule:
                 yield match
 
 
-# What rules ask of the steps they are about.
-
-
 def known(graph: Graph, match: Match) -> bool:
     """No function is OpenCL C text, and no extent is 0."""
     return all([is_known(graph.steps[n].mdhom) and 0 not in graph.steps[n].mdhom.extents for n in match])

@@ -5,20 +5,19 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `fused.py` several that are one step, `logarithms.py`
 adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
-any dimension (`regions.py` its parts, `partition.py` the tasks that this makes), `stages.py` splits one into kernels'
+any dimension, into tasks (`regions.py` its parts), `stages.py` splits one into kernels'
 worth and recombines results of parts, for which `arithmetic.py` puts pairs of reals in place of complex numbers
 and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
-from mdhnp.mdh.cut import cut, shares
+from mdhnp.mdh.cut import Cut, Partition, Prefix, Stack, Task, Window, cut, shares, whole
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Chain, Rows, along, chain, is_product, rows, sized, unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.partition import Cut, Partition, Prefix, Stack, Task, Window, whole
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.regions import Part, bounded, is_stretch, stretches
 from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages

@@ -112,9 +112,8 @@ def _operator(op: Operator) -> Operator:
             for (literal, z), t in zip(numbers, dtypes, strict=True)
             for part in ((repr(float(z.real)), repr(float(z.imag))) if t in _PARTS else (literal,))
         )
-    return replace(
-        op, function=_rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False), identity=identity
-    )
+    function = _rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False)
+    return replace(op, function=function, identity=identity)
 
 
 def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> Function:

@@ -151,7 +151,7 @@ def _order(h: MdHom) -> MdHom:
     def key(d: int) -> tuple[int, ...]:
         kind = h.combine[d].kind
         op = h.combine[d].operator
-        ordered = kind == "ps" or h.nested or (op is not None and not op.commutative)
+        ordered = kind == "ps" or (op is not None and not op.commutative)
         views = h.outputs if kind == "cc" else h.inputs
         strides = [-abs(v.linear(v.accesses[0]).coefficients[d]) for v in views if v.accesses and v.accesses[0]]
         return (rank[kind], d) if ordered and kind != "cc" else (rank[kind], *strides, -h.extents[d], d)

@@ -104,9 +104,8 @@ def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[Vi
         windows.append(_window(*ends, n, v.boundary) if follows else (0, n, 0))
     region = tuple([slice(start, stop) for start, stop, _ in windows])
     shape = tuple([s.stop - s.start for s in region])
-    strides = v.strides
-    if any([s.stop > n for s, n in zip(region, v.shape, strict=True)]):
-        strides = row_major(shape)  # of a copy
+    copied = any([s.stop > n for s, n in zip(region, v.shape, strict=True)])
+    strides = row_major(shape) if copied else v.strides
     accesses = tuple([
         tuple([replace(i, constant=i.constant - first) for i, (_, _, first) in zip(access, windows, strict=True)])
         for access in v.accesses

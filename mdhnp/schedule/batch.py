@@ -24,7 +24,6 @@ Floats = npt.NDArray[np.float64]
 #: Where partial results wait, by number.
 RESULTS: tuple[Literal["private", "local", "global"], ...] = ("private", "local", "global")
 PRIVATE, GLOBAL = 0, 2
-_SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ class Batch:
 
     def numbers(self, row: int) -> dict[str, Any]:
         """The fields of a schedule that a row gives."""
-        sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in _SIZES}
+        names = ("num_wg", "num_wi", "local_tile", "private_tile")
+        sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in names}
         return sizes | {"vector_dim": int(self.vector_dim[row]), "vector_width": int(self.vector_width[row])}
 
     @classmethod

@@ -107,6 +107,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
         return
     atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
     (one, _), (other, _) = found
+    reduced = prod(h.extents[d] for d in access.combined)
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
         points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, MOST_POINTS * (2 if single else 1)
@@ -123,7 +124,9 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             result = ResultTile(access, caps, atom, (a, b), x, y)
             if result.warps > _MOST_WARPS:
                 continue
-            limit, best = _most_parts(access, caps, result.groups), dict[int, _Shape]()
+            # Parts of sums, at most.
+            wanted = caps.machine.unit.busy_groups * caps.compute_units // result.groups
+            limit, best = min(max(wanted, 1), max(reduced // _PART, 1)), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
                 if stages < _STAGES[-1]:
@@ -134,13 +137,6 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
                     if s.terms not in best or seconds < best[s.terms].seconds:
                         best[s.terms] = _Shape(seconds, atom, x, y, s, parts)
             yield from best.values()
-
-
-def _most_parts(access: AccessPattern, caps: DeviceCaps, groups: int) -> int:
-    """Into how many parts sums may be split where kept dimensions have so many work-groups."""
-    reduced = prod(access.h.extents[d] for d in access.combined)
-    wanted = caps.machine.unit.busy_groups * caps.compute_units // groups
-    return min(max(wanted, 1), max(reduced // _PART, 1))
 
 
 def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[int]) -> Iterator[TermTile]:

@@ -45,8 +45,9 @@ class _Gpu(Tiling):
 
     def seconds(self) -> Floats:
         """Seconds to compute or to move data, whichever takes longer, a part of the other, and combining parts."""
-        unit, units, combined = self.unit, self.caps.compute_units, self.access.combined
-        registers, copied = self._registers(), self._copied()
+        unit, units, h, combined = self.unit, self.caps.compute_units, self.access.h, self.access.combined
+        copied, loaded = self._copied(), [np.minimum(self._moved(self.pt, n), 16) for n in range(len(h.inputs))]
+        registers = np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24
         fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * registers))
         fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (copied + 1))
         fitting = np.maximum(np.floor(fitting), 0.5)
@@ -87,10 +88,6 @@ class _Gpu(Tiling):
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""
         return product(sizes, self.access.depends[n])
-
-    def _registers(self) -> Floats:
-        loaded = [np.minimum(self._moved(self.pt, n), 16) for n in range(len(self.access.h.inputs))]
-        return np.asarray(np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24)
 
     def _copied(self) -> Floats:
         """Bytes of local memory."""

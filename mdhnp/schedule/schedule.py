@@ -180,10 +180,8 @@ class Schedule:
 
     def at(self, dim: int, **numbers: int) -> "Schedule":
         """The same schedule with other numbers in one dimension: ``s.at(0, num_wg=4, local_tile=8)``."""
-        changed: dict[str, Any] = {}
-        for name, number in numbers.items():
-            old = getattr(self, name)
-            changed[name] = (*old[:dim], number, *old[dim + 1 :])
+        old = {name: getattr(self, name) for name in numbers}
+        changed: dict[str, Any] = {n: (*old[n][:dim], number, *old[n][dim + 1 :]) for n, number in numbers.items()}
         return replace(self, **changed)
 
     def step(self, dim: int) -> int:

@@ -14,7 +14,7 @@ from mdhnp.schedule.schedule import Schedule
 
 def splits(h: MdHom, s: Schedule) -> bool:
     """Tell whether several work-groups work on the same results."""
-    return _groups(h, s) > 1
+    return any(s.num_wg[d] > 1 for d in h.dims("pw"))
 
 
 def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
@@ -23,12 +23,8 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
     The second is not in canonical form: dimension 0 runs over the parts, the others are the kept ones in order. So it
     is of the same form for all MDHs of a form.
     """
-    dim = h.dims("pw")[0]
-    return partial(h, dim), combination(h, dim, _groups(h, s))
-
-
-def _groups(h: MdHom, s: Schedule) -> int:
-    return prod(s.num_wg[d] for d in h.dims("pw"))
+    dims = h.dims("pw")
+    return partial(h, dims[0]), combination(h, dims[0], prod(s.num_wg[d] for d in dims))
 
 
 def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:

@@ -3,8 +3,6 @@
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import beside, maps, online, rows
 
-__all__ = ["RULES"]
-
 RULES: tuple[Rule, ...] = (
-    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.CHAIN,
+    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.CHAIN
 )  # fmt: skip
