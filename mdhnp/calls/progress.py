@@ -160,7 +160,6 @@ class Progress(Watcher):
         return Start(self.plan, self if counted else None, self.kept)
 
     def put(self, plan: Plan, why: str) -> None:
-        """Use a plan, and say why."""
         self.plan = replace(plan, why=why) if isinstance(plan, Leaf) and plan.why != why else plan
         if self.entry is not None:
             self.entry.put(self.plan)

@@ -32,7 +32,6 @@ def array(values: Sequence[Any]) -> Any:
 
 
 def results(values: Sequence[Any]) -> Any:
-    """Give the only result as an array, or a tuple of several."""
     return array(values) if len(values) == 1 else tuple(values)
 
 
@@ -103,7 +102,6 @@ class Request:
 
     @property
     def device(self) -> "Device":
-        """The only device, or what stands for all of them."""
         return self.devices[0]
 
     @property

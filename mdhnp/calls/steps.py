@@ -48,7 +48,6 @@ class CallRequest:
 
     @property
     def written(self) -> Graph:
-        """What rules made its graph of."""
         return self.described.written or self.described.graph
 
     def plan(self, *, built: bool = False) -> Start | None:

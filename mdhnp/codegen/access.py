@@ -45,7 +45,6 @@ class Context(Nest):
 
     @cached_property
     def layouts(self) -> dict[int, "TileLayout"]:
-        """Layouts of inputs' local tiles."""
         return {n: _layout(self, n) for n, copy in enumerate(self.s.local_copies) if copy is not None}
 
     def tile(self, view: View) -> Buffer:

@@ -111,7 +111,6 @@ class _Build:
         return self.default(h, self.caps)
 
     def _stage(self, h: Computation, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
-        """Build the kernels of a stage."""
         if isinstance(h, MdHom) and h.dims("ps"):
             self._scan(h, s, inputs, outputs)
         elif isinstance(h, MdHom) and splits(h, s):

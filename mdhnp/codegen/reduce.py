@@ -40,7 +40,6 @@ class Accumulators:
         return Accumulators(values, tails, function(self.seen) if self.seen else None)
 
     def assign(self, c: Context, others: "Accumulators") -> None:
-        """Give all variables the values of others."""
         for mine, other in zip((*self.values, *self.tails), (*others.values, *others.tails), strict=True):
             for target, value in zip(mine, other, strict=True):
                 c.build.assign(target, value)
@@ -145,7 +144,6 @@ def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before:
 
 
 def _added(total: Value, terms: Value, lanes: int) -> Value:
-    """The total with one term after the other added or subtracted."""
     if isinstance(terms, Apply) and terms.op in {"add", "subtract"}:
         first, last = terms.args
         return Apply(terms.op, (_added(total, first, lanes), last), total.dtype, lanes)

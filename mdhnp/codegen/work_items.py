@@ -38,7 +38,6 @@ def _mailbox(nest: Nest, n: int) -> Buffer:
 
 
 def left_at(nest: Nest, slot: Index) -> tuple[Load, ...]:
-    """Give the results of an element that are left there."""
     return tuple([Load(_mailbox(nest, n), slot, nest.lanes) for n in range(len(nest.result_dtypes))])
 
 

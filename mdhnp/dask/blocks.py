@@ -67,7 +67,6 @@ class Section:
         return tuple([s.stop - s.start for s in self.region])
 
     def part(self, region: Sequence[slice]) -> "Section":
-        """Give a region of the region."""
         inner = zip(self.region, region, strict=True)
         return replace(self, region=tuple([slice(a.start + b.start, a.start + b.stop) for a, b in inner]))
 

@@ -36,7 +36,6 @@ class Assembly(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many blocks it takes."""
         return 1 if self.pieces is None else len(self.pieces)
 
 
@@ -49,7 +48,6 @@ class PartComputation:
 
     @staticmethod
     def of(mdhom: Computation) -> "PartComputation":
-        """Give the one of this process."""
         return _work(zlib.compress(pickle.dumps(mdhom, pickle.HIGHEST_PROTOCOL)))
 
     def compute(self, arrays: Sequence[Array]) -> Any:

@@ -27,7 +27,6 @@ class StridedBox(NamedTuple):
 
     @property
     def whole(self) -> Region:
-        """The region of all elements."""
         return tuple([slice(0, n) for n in self.shape])
 
     def ends(self, region: Region) -> tuple[int, int]:

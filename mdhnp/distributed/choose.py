@@ -126,7 +126,6 @@ def _seconds(h: Computation, machine: Machine) -> float:
 
 
 def _fetched(box: StridedBox, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:
-    """Return the seconds in which regions are brought to who has a stretch."""
     missing = sum(map(box.nbytes, split(box, regions, *stretch)[1]))
     return machine.fetching.seconds(missing) if missing else 0.0
 

@@ -163,7 +163,6 @@ class _StepRun:
         return (make(memory, job.device),)
 
     def _read(self, one: Read, device: Device) -> NDArray:
-        """Bring what a task reads to its device."""
         match one:
             case Window(n, region):
                 return fetch_region(self._inputs[n], region, device)

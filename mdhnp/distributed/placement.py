@@ -51,7 +51,6 @@ class Shard:
         return self.start + self.memory.nbytes
 
     def see(self, box: StridedBox, region: Region, dtype: np.dtype[Any]) -> View:
-        """Give the view of a region of a box in the device's memory."""
         first = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)]) - self.start
         return np.ndarray(tuple([r.stop - r.start for r in region]), dtype, self.memory, first, box.strides)
 
@@ -167,7 +166,6 @@ def flat(view: View, device: Device | None) -> View:
 
 
 def placed_on(device: Device | None, view: View) -> View:
-    """Give the view of a placement of one shard."""
     return view_on([Shard(device, flat(view, device))], view.shape, view.dtype, view.strides)
 
 

@@ -194,7 +194,6 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
 
 
 def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
-    """Make the public function of a part of complex numbers."""
 
     @public(
         f"Give the {what}, in a new array.",

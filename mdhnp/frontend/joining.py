@@ -244,7 +244,6 @@ def _widths(given: Any, ndim: int) -> _Pairs:
 
 
 def _pairs(given: npt.NDArray[Any], ndim: int) -> npt.NDArray[Any]:
-    """Give a pair for each axis."""
     return np.broadcast_to(given.ravel() if given.size == 1 else given, (ndim, 2))
 
 

@@ -49,7 +49,6 @@ def pointwise(
 
 @lru_cache(maxsize=256)
 def convert(given: np.dtype[Any], wanted: np.dtype[Any]) -> Function:
-    """Give the function that converts a value."""
     return trace(lambda x: x.astype(wanted), [given])
 
 

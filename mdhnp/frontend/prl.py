@@ -295,7 +295,6 @@ def _similarities(
 def _values(
     columns_: Arrays, similarities: _Similarities, names: Sequence[str], kind: np.dtype[Any]
 ) -> npt.NDArray[Any]:
-    """Give the numbers that similarities are of, one row a field."""
     for f, _ in similarities:
         if columns_[f].dtype.kind not in "biuf":
             raise TypeError(f"similarity: field {names[f]!r} holds {columns_[f].dtype}; encode it as numbers first")

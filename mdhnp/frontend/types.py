@@ -58,7 +58,6 @@ def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
 
 
 def _limits(name: str, kinds: str, example: str) -> Callable[[Any], Any]:
-    """Make the public function of the limits of types."""
 
     @public(f"Give what ``numpy.{name}`` says of a type or of an array's.", type=f"Array or dtype: Of {kinds}.",
             name=name, example=f">>> int(mdhnp.{name}({example}")  # fmt: skip

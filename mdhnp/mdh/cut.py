@@ -169,7 +169,6 @@ class Cut:
 
 
 def whole(h: Computation) -> Partition:
-    """Give the partition of one task."""
     reads = tuple([Window(n, all_of(v)) for n, v in enumerate(h.inputs)])
     return Partition(h, None, ((Task(h, reads, tuple(map(all_of, h.outputs)), 0),),))
 
@@ -214,12 +213,10 @@ def _partials(part: Part, reads: tuple[Read, ...], number: int, divide: Divide) 
 
 
 def _reads(part: Part) -> tuple[Read, ...]:
-    """Say what a part of the whole reads, but for what it carries on."""
     return (*[Window(n, region) for n, region in enumerate(part.inputs)], *part.begin)
 
 
 def _within(reads: Sequence[Read], part: Part) -> tuple[Read, ...]:
-    """Say what a part of a part reads."""
     found = [
         Window(read.input, within(read.region, region)) if isinstance(read, Window) else read
         for read, region in zip(reads, part.inputs, strict=True)

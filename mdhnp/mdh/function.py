@@ -63,7 +63,6 @@ class Function:
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
-        """Types of the results."""
         return tuple([self.body[r].dtype for r in self.results])
 
     def used_parameters(self) -> frozenset[int]:
@@ -120,7 +119,6 @@ class Function:
 
 
 def identity_function(dtypes: Sequence[np.dtype[Any]]) -> Function:
-    """The function that gives back its parameters."""
     body = tuple(Instruction("param", (), np.dtype(t), n) for n, t in enumerate(dtypes))
     return Function(tuple(np.dtype(t) for t in dtypes), body, tuple(range(len(body))))
 

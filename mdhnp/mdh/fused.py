@@ -61,7 +61,6 @@ class Fused(Computation):
 
 
 def _gives_last(graph: Graph) -> bool:
-    """Whether it has several steps, and gives what the last one does."""
     return len(graph.steps) > 1 and graph == Graph.ending(graph.given, graph.steps)
 
 

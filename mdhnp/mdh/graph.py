@@ -47,7 +47,6 @@ class Graph:
 
     @classmethod
     def of(cls, mdhom: Computation) -> Self:
-        """Make the graph of one step."""
         given = len(mdhom.inputs)
         return cls.ending(given, [Step(mdhom, tuple(range(given)))])
 
@@ -90,7 +89,6 @@ class Graph:
         return {m for value in self.values(n) for m in self.readers(value)}
 
     def loads(self, n: int, value: int) -> Iterator[tuple[View, Access]]:
-        """Yield each access of a step to a value."""
         yield from [(view, access) for p, view in self.steps[n].reads if p == value for access in view.accesses]
 
     @cached_property
@@ -102,7 +100,6 @@ class Graph:
         return {value: tuple(steps) for value, steps in found.items()}
 
     def values(self, n: int) -> range:
-        """Give the results of a step."""
         return range(self.firsts[n], self.firsts[n] + len(self.steps[n].mdhom.outputs))
 
     def reaches(self, first: int, *last: int) -> bool:

@@ -258,7 +258,6 @@ def all_of(v: View) -> Region:
 
 
 def within(outer: Region, inner: Region) -> Region:
-    """Give a region of a region as one of the array."""
     return tuple([slice(a.start + b.start, a.start + b.stop) for a, b in zip(outer, inner, strict=True)])
 
 

@@ -113,7 +113,6 @@ class Atom:
         return max(4 // self.itemsize, 1)
 
     def registers(self, operand: Fragment) -> int:
-        """Registers of an operand in each lane."""
         return len(operand.numbers) // self.packed
 
     @property

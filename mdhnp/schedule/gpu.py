@@ -63,7 +63,6 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
 
 
 def _power_of_two(n: int) -> int:
-    """The largest power of two up to n."""
     return 1 << (max(n, 1).bit_length() - 1)
 
 

@@ -114,7 +114,6 @@ class _Tracing:
 
 
 def _method(name: str) -> Callable[["_Each"], Any]:
-    """Make the method that reduces all elements by an operator with a name."""
     return lambda elements: elements._reduced(name, elements)
 
 

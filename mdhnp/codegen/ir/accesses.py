@@ -71,7 +71,6 @@ class _Summary(NamedTuple):
 
 
 def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
-    """The bodies inside of a statement."""
     match s:
         case st.Scope():
             return (s.body,)
@@ -99,7 +98,6 @@ def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
 
 
 def element(index: Index) -> Element:
-    """The element that an index gives."""
     agreed, rest = index.parted(lambda var: var.agreed)
     return Element(agreed, *rest.range())
 

@@ -31,7 +31,6 @@ class Builder:
             self._shared[-1] = {load: name for load, name in shared.items() if load.buffer not in written}
 
     def body(self) -> Body:
-        """All statements."""
         (found,) = self._bodies
         return tuple(found)
 
@@ -51,13 +50,11 @@ class Builder:
 
     @contextmanager
     def _inside(self, statement: Callable[[Body], Stmt]) -> Iterator[None]:
-        """The body of a statement."""
         with self.part() as body:
             yield
         self.add(statement(tuple(body)))
 
     def block(self) -> AbstractContextManager[None]:
-        """A body of its own."""
         return self._inside(Scope)
 
     def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> AbstractContextManager[None]:
@@ -65,7 +62,6 @@ class Builder:
         return self._inside(partial(For, var, begin, test, variable(var) + step))
 
     def up_to(self, var: Var, end: Index | int, step: int = 1) -> AbstractContextManager[None]:
-        """A loop from 0 on."""
         end = Index((), end) if isinstance(end, int) else end
         return self.loop(var, Index(), Compare(variable(var), "<", end), step)
 
@@ -112,7 +108,6 @@ class Builder:
         return Register(stem, self._number(stem), dtype, lanes)
 
     def let(self, var: Var, value: Index) -> Index:
-        """Name an index."""
         self.add(Let(var, value))
         return variable(var)
 

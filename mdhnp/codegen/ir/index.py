@@ -218,13 +218,11 @@ def call(function: str, *arguments: Index) -> Index:
 
 
 def least(a: Index, b: Index) -> Index:
-    """The minimum."""
     known = Compare(a, "<=", b).known
     return call("min", a, b) if known is None else a if known else b
 
 
 def most(a: Index, b: Index) -> Index:
-    """The maximum."""
     known = Compare(a, ">=", b).known
     return call("max", a, b) if known is None else a if known else b
 

@@ -181,7 +181,6 @@ def _ahead(p: st.Pipeline) -> st.Let:
 
 
 def _first(p: st.Pipeline) -> st.Body:
-    """The filling before all rounds."""
     always = p.rounds.known is not None and p.rounds.known >= p.stages - 1
     return p.fill if always else (_if_any(p, p.fill),)
 

@@ -234,6 +234,5 @@ def _pointer(buffer: Buffer) -> str:
 
 
 def _stored(value: Text) -> str:
-    """A vector in the type that memory has."""
     name = vector_name(memory_type(value.dtype), value.lanes)
     return f"convert_{name}(-{value.atom})" if value.dtype.kind == "b" else value.text

@@ -40,7 +40,6 @@ def drawn(count: int, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
 
 
 def filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
-    """Give random elements in an array of a layout."""
     flat = drawn(layout.nbytes // dtype.itemsize, dtype, rng)
     return np.ndarray(layout.shape, dtype, flat.data, -layout.low, layout.strides)
 

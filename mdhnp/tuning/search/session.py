@@ -221,7 +221,6 @@ class _Tuning:
         return asked
 
     def _is_late(self) -> bool:
-        """Whether there is no time for one more candidate."""
         return time.monotonic() + self._least() >= self._end - _RESERVE * self._budget
 
     def _least(self) -> float:
