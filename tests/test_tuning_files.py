@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tuning_entries import again, entry, fresh_cache, keep, key, measurement
@@ -240,7 +241,15 @@ def test_a_full_disk_keeps_what_was_there(tuned: TuningCache, monkeypatch: pytes
     keep(tuned, key(1), entry(), measurement())
     tuned.close()
     pages = tuned.path.stat().st_size // 4096
-    monkeypatch.setattr(database, "_SETTINGS", (*database._SETTINGS, f"PRAGMA max_page_count = {pages}"))
+    connect = sqlite3.connect
+
+    def full(path: Any, *options: Any, **others: Any) -> sqlite3.Connection:
+        db = connect(path, *options, **others)
+        if path == tuned.path:
+            db.execute(f"PRAGMA max_page_count = {pages}")
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", full)
     with pytest.warns(RuntimeWarning, match="database or disk is full") as said:
         for number in range(200):
             tuned.record(key(1), measurement(number))

@@ -136,7 +136,7 @@ def check_casts(
         if not np.can_cast(a.dtype, common, casting):
             raise TypeError(f"Cannot cast {whose}operand {n} from {a.dtype} to {common} by the rule {casting!r}")
     if out is not None and not np.can_cast(common, out, casting):
-        raise TypeError(f"Cannot cast output from {common} to {out} of out by the rule {casting!r}")
+        raise TypeError(f"Cannot cast {whose}output from {common} to {out} of out by the rule {casting!r}")
 
 
 def check_cast(function: str, given: np.dtype[Any], wanted: np.dtype[Any], rule: Any = "same_kind") -> None:

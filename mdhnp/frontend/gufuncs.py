@@ -256,7 +256,8 @@ def _describe(
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*[a.dtype for a in arrays])
     if ring is None:  # types are checked before shapes, as NumPy does
-        check_casts(arrays, common, to, casting)
+        check_casts(arrays, common, None, casting)
+        check_casts((), common, to, casting, "ufunc result to ")  # of NumPy's words those that its tests look for
     else:
         check_types(arrays, ring, wanted, to, casting)
     *places, place = _places_of(cores, ndims, axes, keepdims)
