@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 import tracemalloc
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ import mdhnp
 from mdhnp.calls import numpy_tier, ufuncs
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.mdh import MdHom, index, interpret
+from mdhnp.mdh.trace import trace
 
 RNG = np.random.default_rng(0)
 
@@ -113,6 +115,14 @@ def test_nothing_for_other_computations() -> None:
     dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}
     shortest = mdhnp.md_hom(np.add, dims, "A[i,k], B[k,j] -> C[i,j]")
     assert numpy_function(shortest.bind(a, a)) is None
+
+
+def test_what_reads_nothing_is_no_product() -> None:
+    zeros = replace(bound("ab->ab", np.ones((2, 3))), inputs=(), scalar=trace(lambda: np.float64(0), ()))
+    np.testing.assert_array_equal(interpret(zeros), np.zeros((2, 3)))
+    function = numpy_function(zeros)
+    assert function is not None
+    np.testing.assert_array_equal(function.compute(), np.zeros((2, 3)))
 
 
 #: Scalar functions of maps, of two operands, and NumPy's name of each where it is one function.

@@ -18,7 +18,7 @@ def subscripts(h: MdHom) -> str | None:
 
     It can if the products of all inputs, in their common type, are added, and each index is one dimension.
     """
-    if len(h.outputs) != 1 or h.finish is not None or h.rank > len(string.ascii_letters):
+    if len(h.outputs) != 1 or not h.inputs or h.finish is not None or h.rank > len(string.ascii_letters):
         return None
     result, dtypes = h.outputs[0].dtype, tuple(v.dtype for v in h.inputs)
     if h.scalar != _product(dtypes, result):
