@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls import loading
-from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
 from mdhnp.calls.progress import COMPILING, Event, Progress, State, paid, price_of_kernels
@@ -264,7 +263,7 @@ def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
     def settled(_: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
         p.handle(Event.COMPARED, (won, times))
 
-    contest = Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, settled)
+    contest = loading.contest.Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, settled)
     p.entry.put(contest.plan, contest)
 
 

@@ -17,7 +17,7 @@ from mdhnp.mdh import Computation
 from mdhnp.process import process, unforked
 
 if TYPE_CHECKING:
-    from mdhnp.calls import build, candidates, debug, kernels, rewritings, search
+    from mdhnp.calls import build, candidates, contest, debug, kernels, rewritings, search
     from mdhnp.fusion import rewrite
     from mdhnp.fusion.rules import maps
     from mdhnp.runtime.devices import Device
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mdhnp.tuning.search import session
 
 __all__ = [
-    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "debug", "devices", "kernels", "load",
+    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "contest", "debug", "devices", "kernels", "load",
     "load_meanwhile", "maps", "matrices", "rewrite", "rewritings", "search", "session", "times", "unloaded",
 ]  # fmt: skip
 
@@ -36,9 +36,10 @@ LOADING = 0.3
 _MODULES = {
     path.rpartition(".")[2]: path
     for path in (
-        "mdhnp.calls.build", "mdhnp.calls.candidates", "mdhnp.calls.debug", "mdhnp.calls.kernels",
-        "mdhnp.calls.rewritings", "mdhnp.calls.search", "mdhnp.fusion.rewrite", "mdhnp.fusion.rules.maps",
-        "mdhnp.schedule.matrices", "mdhnp.tuning.background", "mdhnp.tuning.search.session", "mdhnp.tuning.times",
+        "mdhnp.calls.build", "mdhnp.calls.candidates", "mdhnp.calls.contest", "mdhnp.calls.debug",
+        "mdhnp.calls.kernels", "mdhnp.calls.rewritings", "mdhnp.calls.search", "mdhnp.fusion.rewrite",
+        "mdhnp.fusion.rules.maps", "mdhnp.schedule.matrices", "mdhnp.tuning.background",
+        "mdhnp.tuning.search.session", "mdhnp.tuning.times",
     )
 }  # fmt: skip
 

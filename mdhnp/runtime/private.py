@@ -5,7 +5,6 @@ are reached through what was opened, so that nobody can put another one in its p
 """
 
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -126,7 +125,7 @@ def read(folder: int, name: str) -> bytes:
 
 def write(folder: int, name: str, content: bytes) -> None:
     """Write a file, in place of what was there; others see the old file or the new one, never a part."""
-    part = f"{name}.{secrets.token_hex(8)}.part"
+    part = f"{name}.{os.urandom(8).hex()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         with open(os.open(part, flags, 0o600, dir_fd=folder), "wb") as file:
