@@ -90,7 +90,7 @@ def test_the_namespace_has_what_its_modules_offer(module: str) -> None:
     assert {name for name, of in namespace.MODULES.items() if of == module} == {*import_module(module).__all__}
 
 
-def test_importing_the_package_loads_no_opencl() -> None:
+def test_importing_the_package_loads_no_opencl(tmp_path: Path) -> None:
     """Nor anything else that only some programs need, until it is asked for; then every name is there."""
     code = """
 import sys
@@ -116,6 +116,7 @@ else:
 """
     code = "import sys, numpy\nbefore = set(sys.modules)\n" + code
     environment = {name: value for name, value in os.environ.items() if name != "MDHNP_HOST"}
+    environment["MDHNP_CACHE_DIR"] = str(tmp_path)  # where schedules are known OpenCL is loaded at once
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=PACKAGE.parent, env=environment)
 
 

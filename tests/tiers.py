@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from mdhnp.calls import actions, build, progress
+from mdhnp.calls import build, progress
+from mdhnp.calls import contest as contests
 from mdhnp.calls.build import Build, Built, Hopeless
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
@@ -110,4 +111,4 @@ def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contes
     """Have kernels built by such jobs, after the first call, and contests end so."""
     monkeypatch.setattr(progress, "_price_of_building", lambda _: 0.0)
     monkeypatch.setattr(build, "Build", job)
-    monkeypatch.setattr(actions, "Contest", contest)
+    monkeypatch.setattr(contests, "Contest", contest)
