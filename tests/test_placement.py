@@ -12,7 +12,7 @@ import pytest
 import mdhnp
 from mdhnp.calls import candidates
 from mdhnp.calls.candidates import choose, kernel_times
-from mdhnp.calls.numpy_tier import numpy_function, roughly
+from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
 from mdhnp.cost import Link, Machine, NumpyRates, numpy_seconds, usual
 from mdhnp.mdh import MdHom
 from mdhnp.runtime import devices as listing
@@ -56,7 +56,7 @@ CALLS = {
 def times(h: MdHom) -> dict[str, tuple[float, float]]:
     function = numpy_function(h)
     assert function is not None
-    rates = LARGE if roughly(function) > 1e-4 else NUMPY
+    rates = LARGE if seconds_by_numpy(function) > 1e-4 else NUMPY
     return {
         "numpy": numpy_seconds(function.work, rates),
         "cpu": kernel_times(h, CPU, ON_CPU),
@@ -102,7 +102,7 @@ def test_double_precision_needs_a_device_that_has_it(device: Device, monkeypatch
 
 
 def test_rough_times_grow_with_the_work() -> None:
-    found = [roughly(f) for h, _ in CALLS.values() for f in [numpy_function(h)] if f is not None]
+    found = [seconds_by_numpy(f) for h, _ in CALLS.values() for f in [numpy_function(h)] if f is not None]
     assert found[2] > 0.05
     assert found[3] < 1e-5
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry
+from mdhnp.calls.numpy_tier import seconds_by_numpy
 from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
 from mdhnp.calls.progress import COMPILING, Event, Progress, State, paid, price_of_kernels
-from mdhnp.calls.request import HEAVY, seconds_by_numpy
+from mdhnp.calls.request import HEAVY
 from mdhnp.mdh import Computation
 from mdhnp.settings import config
 from mdhnp.spinning import spinning

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, seconds_by_numpy
 from mdhnp.cost import Link, Machine, numpy_seconds, seconds, work
 from mdhnp.mdh import Computation, MdHom, View, canonical, stages
 from mdhnp.runtime.devices import Device
@@ -45,7 +45,7 @@ def choose(h: Computation, devices: Sequence[Device]) -> list[Candidate]:
     of all what measuring takes.
     """
     function = numpy_function(h)
-    large = function is None or roughly(function) > _SMALL
+    large = seconds_by_numpy(function) > _SMALL
     found = [c for c in [on_device(h, device, large=large) for device in devices] if c is not None]
     if function is not None:
         rates = machine_of(devices[0], large=large).numpy

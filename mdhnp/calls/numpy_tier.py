@@ -7,7 +7,7 @@ scans ufuncs (`ufuncs.py`). It must not know devices.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import prod
+from math import inf, prod
 from os import cpu_count
 from typing import Any
 
@@ -56,9 +56,9 @@ def numpy_function(h: Computation) -> NumpyFunction | None:
     return None if text is None else _matrix_product(one, text) or _by_einsum(one, text)
 
 
-def roughly(function: NumpyFunction) -> float:
-    """Return the seconds that a function takes on a usual machine, within a factor of 3 or so; measures nothing."""
-    return numpy_seconds(function.work, _USUAL)[0]
+def seconds_by_numpy(function: NumpyFunction | None) -> float:
+    """Return the seconds that a function takes on a usual machine, within a factor of 3 or so; infinity for none."""
+    return inf if function is None else numpy_seconds(function.work, _USUAL)[0]
 
 
 def _function(

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.calls.operands import addressable
 from mdhnp.mdh import Computation, Graph
 from mdhnp.settings import Mode
@@ -115,8 +114,3 @@ class Request:
 def known_to_numpy(h: Computation, mode: Mode, *, into: bool) -> NumpyFunction | None:
     """Give NumPy's function for a step, if it may compute: it gives new memory of the host."""
     return None if into or mode.decides == "never" else numpy_function(h)
-
-
-def seconds_by_numpy(function: NumpyFunction | None) -> float:
-    """Give the seconds that NumPy's function takes on a usual machine, roughly; infinitely many where there is none."""
-    return inf if function is None else roughly(function)

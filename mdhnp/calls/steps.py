@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry, Spent, Start
-from mdhnp.calls.numpy_tier import numpy_function
+from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.progress import State, price_of_kernels
-from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy, seconds_by_numpy
+from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy
 from mdhnp.calls.states import progress_of, start
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Graph
