@@ -105,6 +105,18 @@ def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
         assert len(seen) == parts
 
 
+def test_calls_on_arrays_are_prepared_as_they_are(where: Device) -> None:
+    """Not in parts, nor beside NumPy, which computes nothing there; and no kernel for all sizes takes their place."""
+    x, y = mdhnp.asarray(X), mdhnp.asarray(Y)
+    with observe() as before:
+        (ready,) = mdhnp.prepare(mdhnp.matmul, x, y)
+    assert (ready.seconds, ready.numpy_seconds, len(before)) == (None, None, 1)
+    with mdhnp.config(specialise="auto"), observe() as seen:
+        np.testing.assert_array_equal(mdhnp.matmul(x, y).numpy(), X @ Y)
+    ((plan, _),) = seen
+    assert plan.origins == ("default",)
+
+
 def test_blocks_are_taken_before_the_queue_of_copies_waits(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Later ones may be of kernels that the copies do not wait for."""
     order: list[str] = []

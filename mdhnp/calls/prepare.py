@@ -32,7 +32,8 @@ class Prepared:
     device : Device
         Where its kernels run.
     seconds : float or None
-        Of a call by kernels; None where NumPy has no function to compare with, or memory for both is short.
+        Of a call by kernels; None where NumPy has no function to compare with, operands are on a device, or memory for
+        both is short.
     numpy_seconds : float or None
         Of a call by NumPy.
     """
@@ -89,17 +90,22 @@ def requests_of(call: Callable[[], Any]) -> list[Request]:
         mode = config.mode
     parts = {id(part) for plan, _ in seen if isinstance(plan, SlicedKernels) for part, _ in plan.parts}
     requests = [
-        Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, mode)
+        Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, mode.of_views if _on(plan) else mode)
         for plan, arrays in seen
         if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts)
     ]
     return list(dict.fromkeys(requests))
 
 
+def _on(plan: Kernels | SlicedKernels) -> bool:
+    """Whether a plan computes on a device's own memory, of which nothing is copied and NumPy computes nothing."""
+    return isinstance(plan, Kernels) and plan.executable.resident
+
+
 def settle(request: Request) -> Prepared:
-    """Measure the kernels of a request beside NumPy's function, and keep their times."""
+    """Measure the kernels of a request beside NumPy's function, where that may compute it, and keep them."""
     plan = kernels.own(request, "")
-    measured = compare(plan, request)
+    measured = None if request.mode.resident else compare(plan, request)
     if isinstance(measured, str):
         raise RuntimeError(f"prepare: {request.mdhom}: {measured}")
     if measured is not None:
