@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 SUBGROUP = 32
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 #: Operations that are none of NumPy's.
-_IN_REGISTERS = {"splat", "convert", "retype", "lower", "upper", "high_bits", "bits", "rounding_error"}
+_IN_REGISTERS = {"splat", "convert", "retype", "lower", "upper", "high_bits", "bits", "pack", "rounding_error"}
 #: Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
 #: Bytes of a row that a work-item points at.
@@ -126,7 +126,8 @@ def _load_matrix(s: st.LoadMatrix, items: Sequence[_Item]) -> None:
     """Rows of 16 bytes that work-items point at, those of each block after the other."""
     assert len(items) == SUBGROUP
     memory = items[0].memory[s.buffer.name]
-    wide = _ROW // (2 if s.buffer.packed else 4)
+    narrow = s.buffer.packed or s.buffer.dtype.itemsize == 1
+    wide = _ROW // memory.itemsize
     for n, register in enumerate(s.into):
         rows = []
         for item in items[8 * n : 8 * n + 8]:
@@ -134,7 +135,7 @@ def _load_matrix(s: st.LoadMatrix, items: Sequence[_Item]) -> None:
             assert at >= 0 and at % wide == 0
             rows.append(memory[at : at + wide])
         block = np.array(rows).T if s.turned else np.array(rows)
-        words = np.ascontiguousarray(block).view(np.uint32) if s.buffer.packed else block
+        words = np.ascontiguousarray(block).view(np.uint32) if narrow else block
         for item, word in zip(items, words.flat, strict=True):
             item.registers[register] = word
 
@@ -160,7 +161,7 @@ def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
         matrix[elements(fragment)] = held
     left, right, total = whole
     exact = total + left @ right.T
-    result = exact.astype(atom.result)
+    result = (exact.astype(np.int64) if atom.result == "int32" else exact).astype(atom.result)
     if atom.rounds:  # the unit cuts off what does not fit
         too_far = np.abs(result.astype(np.float64)) > np.abs(exact)
         result[too_far] = np.nextafter(result[too_far], result.dtype.type(0))
@@ -320,6 +321,8 @@ class _Item(Evaluator):
                 return (bits >> left_out << left_out).view(v.dtype)[()]
             case "bits":
                 return np.asarray(args[0]).view(v.dtype)[()]
+            case "pack":
+                return np.array(args).view(v.dtype)[0]
             case "rounding_error":
                 total, before, added = args
                 return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]

@@ -178,7 +178,7 @@ class Walk(Evaluator):
                     self._reads(s.element)
             case LoadMatrix():
                 if self._ids["local_id"] % 32 < 8 * len(s.into):
-                    at, wide = self.index(s.at), 8 if s.buffer.packed else 4
+                    at, wide = self.index(s.at), 16 // max(s.buffer.dtype.itemsize, 4 * (s.buffer.dtype.char == "e"))
                     assert at % wide == 0, f"{s.buffer.name}[{at}] begins no row of 16 bytes"
                     self._touch(s.buffer, range(at, at + wide))
             case _:

@@ -384,6 +384,11 @@ MULTIPLIED: dict[str, Named] = {
     "gemm_f64": Named(GEMM_TRANSPOSED, ((18, 17), (11, 17)), dict(
         _ATOM, local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))), stages=2, atom="f64 of 16 rows",
     ), "f8"),
+    # bytes of four terms in each register; of the factor whose rows lie across they are put together
+    "gemm_s8": Named(GEMM, ((18, 48), (48, 12)), dict(
+        _ATOM, local_tile=(16, 8, 32), private_tile=(2, 2, 32), combine_on="global", atom="s8", stages=2,
+        local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1))),
+    ), "i1"),
 }  # fmt: skip
 
 #: Devices that not every test runs on, by what their kernels are for.

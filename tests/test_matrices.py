@@ -242,13 +242,16 @@ def test_fragments_are_the_instructions(atom: Atom) -> None:
     lane = np.arange(SUBGROUP)
     group, thread = lane >> 2, lane % 4
     for i in range(len(atom.a.numbers)):
-        if atom.packed > 1:
+        if atom.packed == 4:
+            below, term = 8 if i // 4 % 2 else 0, thread * 4 + (i & 3) + (16 if i >= 8 else 0)
+        elif atom.packed == 2:
             below, term = 0 if i < 2 or 4 <= i < 6 else 8, thread * 2 + (i & 1) + (8 if i >= 4 else 0)
         else:
             below, term = 8 if i % 2 else 0, thread + i // 2 * 4
         assert _place(atom.a, i) == [*zip(group + below, term, strict=True)]
     for i in range(len(atom.b.numbers)):
-        term = thread * 2 + (i & 1) + (8 if i >= 2 else 0) if atom.packed > 1 else thread + 4 * i
+        packed = atom.packed
+        term = thread * packed + i % packed + (4 * packed if i >= packed else 0) if packed > 1 else thread + 4 * i
         assert _place(atom.b, i) == [*zip(group, term, strict=True)]
     for i in range(len(atom.c.numbers)):
         assert _place(atom.c, i) == [*zip(group + (0 if i < 2 else 8), thread * 2 + i % 2, strict=True)]
@@ -263,7 +266,10 @@ def _place(fragment: Fragment, register: int) -> list[tuple[int, int]]:
 def test_products_of_whole_numbers(atom: Atom) -> None:
     rng = np.random.default_rng(3)
     m, n, k = atom.shape
-    a, b, c = (rng.integers(-9, 10, shape).astype(atom.result) for shape in ((m, k), (n, k), (m, n)))
+    a, b = (
+        rng.integers(0 if atom.operand == "uint8" else -9, 10, shape).astype(atom.result) for shape in ((m, k), (n, k))
+    )
+    c = rng.integers(-9, 10, (m, n)).astype(atom.result)
     held = [matrix[elements(f)].astype(atom.operand) for matrix, f in ((a, atom.a), (b, atom.b))]
     held = [x.view(np.uint32) for x in held] if atom.packed > 1 else held
     got = product(atom, *held, c[elements(atom.c)])

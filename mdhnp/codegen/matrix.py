@@ -77,7 +77,7 @@ class _Products:
         sides = zip(found, (self._rows, self._columns), strict=True)
         self._turned = [in_rows(c.h, c.s, factor, d) for factor, d in sides]
         if None in self._turned:
-            self._term = c.build.named("term", across % ACROSS)
+            self._term = c.build.named("term", across % ACROSS * self._atom.packed)
             self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
         if self._turned != [None, None]:
             lane = variable(c.item_id) % self._atom.lanes
@@ -131,17 +131,19 @@ class _Products:
         return [tuple(found[n : n + count]) for n in range(0, len(found), count)]
 
     def _element(self, stem: str, which: int, place: tuple[int, int], others: dict[int, int]) -> Value:
-        """One element: of the factor with columns that of the column which is the lane's number down."""
+        """One register: of the factor with columns that of the column which is the lane's number down."""
         number, access = self._factors[which]
         local = {d: where + others.get(d, 0) for d, where in self._local.items()}
         if which == 0:
             local[self._rows] = self._local[self._rows] + place[0]
         else:
             local[self._columns] = self._column + place[0]
-        local[self._terms] = self._term + place[1]
-        build = self._c.build
+        build, values = self._c.build, list[Value]()
         name = build.shared if self._c.s.private_copies[number] else build.name
-        return name(stem, load(self._c, number, access, Point(local, local)))
+        for n in range(self._atom.packed):
+            local[self._terms] = self._term + (place[1] + n)
+            values.append(load(self._c, number, access, Point(dict(local), dict(local))))
+        return name(stem, values[0] if len(values) == 1 else Apply("pack", tuple(values), _BITS))
 
     def _rows_of_blocks(
         self, stem: str, which: int, places: list[tuple[int, int]], others: dict[int, int], turned: bool

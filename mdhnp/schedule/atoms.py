@@ -89,7 +89,7 @@ class Atom:
         if self.lanes != 32 or self.c.lanes != ((4, 2 * m), (8, 1)) or self.c.values[0] != (2, m):
             raise ValueError(f"{self.name}: a lane of C has two neighbours of a row, four lanes are beside each other")
         for operand in (self.a, self.b):
-            beside = ((2, operand.rows),) if self.packed == 2 else ()
+            beside = ((self.packed, operand.rows),) if self.packed > 1 else ()
             if operand.lanes != ((4, self.packed * operand.rows), (8, 1)) or operand.values[: len(beside)] != beside:
                 raise ValueError(f"{self.name}: lanes of operands lie otherwise")
 
@@ -180,4 +180,25 @@ _F16 = Atom(
     speed=12.0,
 )
 
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64)}
+#: Sums modulo 2^32, so that of narrower integers they are exact.
+_S8 = Atom(
+    "s8",
+    a=Fragment(16, 32, ((4, 64), (8, 1)), ((4, 16), (2, 8), (2, 256))),
+    b=Fragment(8, 32, ((4, 32), (8, 1)), ((4, 8), (2, 128))),
+    c=_TF32.c,
+    operand="int8",
+    result="int32",
+    values=("int8",),
+    rounds=False,
+    instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+    speed=24.0,
+)
+_U8 = replace(
+    _S8,
+    name="u8",
+    operand="uint8",
+    values=("uint8",),
+    instruction="mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
+)
+
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8)}

@@ -152,8 +152,10 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
         window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
         near = [d for d in others if extents[d] > _WINDOW and access.near_any(d)]
         tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
-        for depth, tile in product(_DEPTHS, tiles):
-            few = depth * prod(tile.values()) <= _MOST_DEPTH or depth == atom.shape[2]
+        # As many bytes of bytes as of float16.
+        more = max(atom.packed // 2, 1)
+        for depth, tile in product([depth * more for depth in _DEPTHS], tiles):
+            few = depth * prod(tile.values()) <= _MOST_DEPTH * more or depth == atom.shape[2]
             if depth < extents[terms] and depth % atom.shape[2] == 0 and few:
                 yield TermTile.of(access, caps, atom, terms, {**tile, terms: depth})
 
@@ -264,7 +266,8 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
     found: list[tuple[int, LocalCopy]] = []
-    for pad in range(0, caps.machine.unit.banks, WIDEST // tile_itemsize(view, packed=packed(s))):
+    size = tile_itemsize(view, packed=packed(s))
+    for pad in range(0, caps.machine.unit.banks * max(4 // size, 1), WIDEST // size):
         copy = LocalCopy(order, (), pad)
         found.append((bank_turns(access, caps, n, _copied(s, n, copy)), copy))
         if found[-1][0] == 1:

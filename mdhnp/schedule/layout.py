@@ -74,7 +74,7 @@ def sole_dimension(view: View, axis: int) -> int | None:
 
 def packed(s: Schedule) -> bool:
     """Whether tiles that are copied ahead have float16 in two bytes, for the matrix instruction."""
-    return bool(s.atom) and ATOMS[s.atom].packed > 1
+    return bool(s.atom) and ATOMS[s.atom].operand == "float16"
 
 
 def tile_itemsize(view: View, *, packed: bool = False) -> int:

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mdhnp.mdh import Computation, MdHom
+from mdhnp.mdh import Computation, MdHom, pw
+from mdhnp.mdh.function import Function, identity_function
+from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_strides
+from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require
 from mdhnp.settings import Level
 
@@ -54,7 +56,34 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     if found is None:
         return ()
     types, result = {h.inputs[number].dtype.name for number, _ in found}, h.scalar.dtypes[0].name
-    return tuple(atom for atom in ATOMS.values() if types <= atom.held(h.precision) and result == atom.result)
+    return tuple(atom for atom in ATOMS.values() if types <= atom.held(h.precision) and _summed(result, atom))
+
+
+def _summed(result: str, atom: Atom) -> bool:
+    """Whether an instruction's sums give those of a type; sums of integers are right modulo any power of two."""
+    kinds, sizes = zip(*[(t.kind, t.itemsize) for t in map(np.dtype, (result, atom.result))], strict=True)
+    return result == atom.result or ({*kinds} <= {*"iu"} and sizes[0] <= sizes[1])
+
+
+def as_summed(h: MdHom, s: Schedule) -> MdHom:
+    """The same with sums in the type of the schedule's instruction: of wider integers, whose last bits are kept."""
+    found, types, given, total = factors(h), h.scalar.parameters, h.scalar.dtypes[0], np.dtype(ATOMS[s.atom].result)
+    if found is None or given == total:
+        return h
+    scalar, finish = Recorder(), Recorder()
+    read = scalar.parameters(types)
+    left, right = (Symbol(scalar, read[h.accesses.index(factor)]).astype(total) for factor in found)
+    result = left * right
+    first, *others = finish.parameters([total, *types])
+    kept = [Symbol(finish, first).astype(given).number, *others]
+    last = finish.paste(h.finish or identity_function([given]), kept)
+    add = pw("add").resolve([total])
+    return replace(
+        h,
+        combine=tuple(add if c.kind == "pw" else c for c in h.combine),
+        scalar=Function(types, tuple(scalar.body), (result.number,)),
+        finish=Function((total, *types), tuple(finish.body), last),
+    )
 
 
 def at_precision(h: Computation, precision: Level, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
@@ -106,11 +135,13 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 
 def one_sum(h: MdHom) -> bool:
-    """Whether results are sums rounded to float16, and nothing else.
+    """Whether sums are of integers, or results are sums rounded to float16, and nothing else.
 
-    Then even a sum that is cut off by each instruction is far more exact than they are. Whatever else is computed of
-    the sums could bring the error to light: a difference, for one.
+    Of those even a sum that is cut off by each instruction is far more exact than they are. Whatever else is computed
+    of the sums could bring the error to light: a difference, for one.
     """
+    if h.scalar.dtypes[0].kind in "iu":
+        return True
     if any(v.dtype != np.float16 for v in h.outputs):
         return False
     if h.finish is None:
@@ -127,7 +158,7 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     """
     (number, access), copy = factor, s.local_copies[factor[0]]
     view, terms = h.inputs[number], s.atom_dims[2]
-    itemsize = 2 if packed(s) else max(view.dtype.itemsize, 4)
+    itemsize = tile_itemsize(view, packed=packed(s))
     if copy is None or copy.blocked or itemsize > 4:
         return None
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
@@ -137,7 +168,8 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     others = [stride for axis, stride in enumerate(places.strides) if axis != inner]
     if any(n % wide for n in (begin, places.size, *others)):
         return None
-    along = [d for d in ((terms,) if itemsize == 4 else (terms, across)) if axis_of(h, factor, d) == inner]
+    # Only elements of two bytes can be transposed as they are loaded.
+    along = [d for d in ((terms, across) if itemsize == 2 else (terms,)) if axis_of(h, factor, d) == inner]
     return along[0] != terms if along else None
 
 

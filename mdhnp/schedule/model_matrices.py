@@ -204,6 +204,7 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     if turned is not None:
         along = strides[terms if turned else across]
         return max(Counter(row * along * size // WIDEST % (4 * banks // WIDEST) for row in range(DOWN)).values())
-    words = max(size // 4, 1)
+    words, packed_terms = max(size // 4, 1), ATOMS[s.atom].packed * strides[terms]
     lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
-    return max(Counter((g * strides[across] + t * strides[terms]) % (banks // words) for g, t in lanes).values())
+    places = {(g * strides[across] + t * packed_terms) * size // (4 * words) for g, t in lanes}
+    return max(Counter(place % (banks // words) for place in places).values())

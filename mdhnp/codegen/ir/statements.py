@@ -194,7 +194,7 @@ class LoadMatrix:
     subgroup; where blocks are `turned`, as a matrix of 2-byte elements, those of the transposed block.
     """
 
-    #: New variables, one for each of the 2 or 4 blocks. A register of integers has two elements of 2 bytes.
+    #: New variables, one for each of the 2 or 4 blocks. A register of integers has 4 bytes of smaller elements.
     into: tuple[Register, ...]
     #: Where a row begins that the work-item points at: row n % 8 of block n // 8, a multiple of 16 bytes.
     buffer: Buffer

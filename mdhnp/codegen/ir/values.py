@@ -77,6 +77,7 @@ class Apply:
     from_bytes       booleans of the bytes of a boolean array's elements
     high_bits        a float rounded to so many bits of significand (the second operand); ties go away from 0
     bits             the bits of a float as an unsigned integer
+    pack             the bits of values as one unsigned integer, those of the first value last
     rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
     ================ ==========================================================================================
     """

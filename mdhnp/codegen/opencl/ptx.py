@@ -7,8 +7,10 @@ from mdhnp.codegen.opencl.prelude import WIDE, Helpers
 from mdhnp.schedule.atoms import Atom
 
 #: Of registers: their types in OpenCL C, and the letters of assembly's operands.
-_TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
-_LETTERS = {"float16": "r", "float32": "f", "float64": "d"}
+_TYPES = {
+    "float16": "uint", "float32": "float", "float64": "double", "int8": "uint", "uint8": "uint", "int32": "int",
+}  # fmt: skip
+_LETTERS = {"float16": "r", "float32": "f", "float64": "d", "int8": "r", "uint8": "r", "int32": "r"}
 
 #: Bodies of functions of two floats, of which NaN wins: one instruction instead of two tests and two choices.
 EXTREMA = {
@@ -42,7 +44,7 @@ def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: b
 def matrix_product(helpers: Helpers, atom: Atom) -> str:
     """Ask for a function that adds to pairs of elements of C; it takes them, then the elements of A and of B."""
     name, pairs = _TYPES[atom.result], len(atom.c.numbers) // 2
-    function = f"mma_{name}_{'x'.join(map(str, atom.shape))}"
+    function = f"mma_{'u' if atom.operand == 'uint8' else ''}{name}_{'x'.join(map(str, atom.shape))}"
     a, b = ([f"{letter}{n}" for n in range(atom.registers(f))] for letter, f in (("a", atom.a), ("b", atom.b)))
     sums = [f"s{n}" for n in range(2 * pairs)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in (*a, *b))]
