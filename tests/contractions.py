@@ -32,6 +32,7 @@ _ROUNDINGS = 8
 _CANDIDATES, _DRAWN = 60, (1, 4)
 #: Types whose instructions have many terms.
 _BYTES = ("i1", "u1")
+_COMPLEX = ("c8", "c16")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def _array(p: Picker, shape: tuple[int, ...], dtype: str) -> Array:
     order = shuffled(p, range(len(shape)))
     values = np.random.default_rng(p.integer(0, 1 << 30)).standard_normal([shape[axis] for axis in order])
     values = (values * 70).astype(np.int64) if dtype in _BYTES else values
+    values = values * (0.6 + 0.8j) + values[::-1] if dtype in _COMPLEX else values
     array = guarded(values.astype(dtype)).transpose(np.argsort(order))
     # Turned twice: the shape is the same, the strides along the axis are negative.
     turned = tuple([slice(None, None, p.choice((1, 1, -1))) for _ in shape])
@@ -71,7 +73,7 @@ def contraction(seed: int) -> Contraction:
     """A random one: of labels, or a convolution along one axis."""
     p = Seeded(seed)
     dtype, make = (
-        p.choice(("f4", "f4", "f8", "f2", "i1", "u1")),
+        p.choice(("f4", "f4", "f8", "f2", "i1", "u1", *_COMPLEX)),
         p.choice((_convolution, _labelled, _labelled, _labelled)),
     )
     while True:
@@ -125,7 +127,7 @@ def _made(
         pattern = md_hom(halves, combine, views, finish=lambda total, a, b: total.astype(np.float16))
     else:
         pattern = md_hom(np.multiply, combine, views)
-    exact = [f.astype(np.float64) for f in factors]
+    exact = [f.astype(np.complex128 if dtype in _COMPLEX else np.float64) for f in factors]
     size = np.einsum(subscripts, *map(np.abs, exact))
     return Contraction(pattern.bind(*arrays, **extents), arrays, np.einsum(subscripts, *exact), size)
 

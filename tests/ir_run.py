@@ -70,6 +70,7 @@ def run(
                     [program.temporaries[argument.position] // buffer.dtype.itemsize], buffer.dtype
                 )
             buffers[buffer.name] = memory[argument]
+        buffers |= {alias.name: buffers[buffer.name] for alias, buffer in p.aliases}
         truths: set[bool] = set()
         with np.errstate(all="ignore"):
             for group in range(kernel.global_size // kernel.local_size):
@@ -79,10 +80,11 @@ def run(
 
 
 def _flat(array: Array) -> Array:
-    """The memory from an array's lowest element to its highest one."""
+    """The memory from an array's lowest element to its highest one; of complex numbers their parts."""
     lowest = array[(..., *(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides))]
     size = Layout.of(array).nbytes // array.itemsize
-    return np.lib.stride_tricks.as_strided(lowest, (size,), (array.itemsize,))
+    flat = np.lib.stride_tricks.as_strided(lowest, (size,), (array.itemsize,))
+    return flat.view(np.finfo(array.dtype).dtype) if array.dtype.kind == "c" else flat
 
 
 def _group(p: st.Procedure, group: int, memory: dict[str, Array], truths: set[bool]) -> None:
@@ -276,6 +278,8 @@ class _Item(Evaluator):
         for n in range(first, last):
             assert at + n * stride >= 0
             memory[at + n * stride] = value[n]
+            if s.imaginary is not None:
+                memory[at + n * stride + 1] = self.value(s.imaginary)[n]
 
     def _load(self, v: ir.Load) -> Any:
         if not self.hold(v.guard):

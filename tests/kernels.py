@@ -384,6 +384,10 @@ MULTIPLIED: dict[str, Named] = {
     "gemm_f64": Named(GEMM_TRANSPOSED, ((18, 17), (11, 17)), dict(
         _ATOM, local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))), stages=2, atom="f64 of 16 rows",
     ), "f8"),
+    # of complex numbers each part of one by each of the other; a negative one is subtracted
+    "gemm_c64": Named(GEMM, ((18, 20), (20, 12)), dict(
+        _ATOM, local_copies=(LocalCopy((0, 1)),) * 4, private_copies=(True,) * 4, stages=2, atom="3xtf32",
+    ), "c8"),
     # bytes of four terms in each register; of the factor whose rows lie across they are put together
     "gemm_s8": Named(GEMM, ((18, 48), (48, 12)), dict(
         _ATOM, local_tile=(16, 8, 32), private_tile=(2, 2, 32), combine_on="global", atom="s8", stages=2,

@@ -32,6 +32,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
+from mdhnp.schedule.matrices import allowed
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule
 
 if TYPE_CHECKING:
@@ -169,6 +170,58 @@ def test_no_factor_is_overlooked(seed: int) -> None:
     got, found = _run(h, arrays, replace(_special_schedule(h), **several), MATRICES)
     _assert_as_numpys(got, *arrays)
     assert True in found
+
+
+#: Sums of two products, of floats that may be contracted or of integers.
+TWICE: dict[str, tuple[Any, str, Any]] = {
+    "a conjugate": (lambda a, b: np.conjugate(a) * b, "c8", lambda a, b: a.conj() @ b),
+    "both conjugates": (lambda a, b: np.conjugate(a) * np.conjugate(b), "c16", lambda a, b: a.conj() @ b.conj()),
+    "the other sign": (lambda a, b: -(a * np.conjugate(b)), "c8", lambda a, b: -(a @ b.conj())),
+}
+
+
+@pytest.mark.parametrize("what", TWICE)
+def test_sums_of_several_products(what: str) -> None:
+    function, dtype, wanted = TWICE[what]
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-9, 10, shape) + 1j * rng.integers(-9, 10, shape) for shape in ((20, 24), (24, 18)))
+    a, b = a.astype(dtype), b.astype(dtype)
+    h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
+    access = AccessPattern(lowered(h)[0].mdhom)
+    _, found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
+    got, _ = _run(h, [a, b], found, MATRICES)
+    np.testing.assert_array_equal(got, wanted(a, b))
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_parts_of_complex_factors_that_parts_cannot_represent(name: str) -> None:
+    """Each imaginary part is 1, so that the real ones of the products show what happens to the others."""
+    (a, b), doubtful = _special(name)
+    left, right = (a + 1j).astype(np.complex64), (b + 0j).astype(np.complex64)
+    left.real, right.real = a, b
+    h = GEMM.bind(left, right)
+    access = AccessPattern(lowered(h)[0].mdhom)
+    _, s = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
+    got, found = _run(h, [left, right], s, MATRICES)
+    with np.errstate(all="ignore"):
+        size = np.abs(left).astype(np.float64) @ np.abs(b).astype(np.float64)
+        for part, other in ((got.real, a), (got.imag, np.ones_like(a))):
+            exact = other.astype(np.float64) @ b.astype(np.float64)
+            wanted = np.where(np.isfinite(size), exact, np.nan).astype(np.float32)
+            finite = np.isfinite(wanted)
+            limit = 4 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
+            assert (np.abs(part[finite] - exact[finite]) <= limit[finite]).all()
+            assert not np.isfinite(part[~np.isfinite(size)]).any()
+    assert (True in found) == doubtful
+
+
+def test_sums_that_round_each_product_are_no_instructions() -> None:
+    """A function that adds products itself means what NumPy computes: each is rounded."""
+    a, b = np.ones((20, 24), np.float32), np.ones((24, 18), np.float32)
+    views = "A[i,k], B[k,j] -> C[i,j]"
+    for function in (lambda a, b: a * b + b * a, lambda a, b: a * b - a):
+        h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, views).bind(a, b)
+        assert not allowed(lowered(h)[0].mdhom)
 
 
 def test_whole_numbers_are_exact() -> None:

@@ -12,7 +12,7 @@ are watched; where one is such, the work-group computes its results again, by mu
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from mdhnp.codegen.ir.values import BOOL, Apply, Buffer, Const, Load, Outside, R
 from mdhnp.codegen.reduce import Accumulators, elements, start
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
+from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented
 
 _BITS = np.dtype(np.uint32)
 #: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
@@ -65,21 +65,20 @@ class _Products:
         self._c, self._local, self._watched = c, local, watched
         self._atom: Atom = ATOMS[c.s.atom]
         self._rows, self._columns, self._terms = c.s.atom_dims
-        found = operands(c.h, *c.s.atom_dims)
-        assert found is not None
-        self._factors = found
-        self._results: dict[tuple[tuple[int, int], ...], Register] = {}
-        for offset, (value,) in zip(elements(c), acc.values, strict=True):
-            assert isinstance(value, Register)
-            self._results[tuple(sorted(offset.items()))] = value
+        found, sides = oriented(c.h, *c.s.atom_dims), operands(c.h, *c.s.atom_dims)
+        assert found is not None and sides is not None
+        self._sums, (self._left, self._right) = found, sides
+        self._results: dict[tuple[tuple[int, int], ...], tuple[Register | Load, ...]] = {}
+        for offset, values in zip(elements(c), acc.values, strict=True):
+            self._results[tuple(sorted(offset.items()))] = values
         across, down = c.at(self._columns, "w"), c.at(self._rows, "w")
         self._beside, self._below = across // ACROSS, down // DOWN
-        sides = zip(found, (self._rows, self._columns), strict=True)
-        self._turned = [in_rows(c.h, c.s, factor, d) for factor, d in sides]
-        if None in self._turned:
+        self._across = {f: d for some, d in zip(sides, (self._rows, self._columns), strict=True) for f in some}
+        self._turned = {factor: in_rows(c.h, c.s, factor, d) for factor, d in self._across.items()}
+        if None in self._turned.values():
             self._term = c.build.named("term", across % ACROSS * self._atom.packed)
             self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
-        if self._turned != [None, None]:
+        if {*self._turned.values()} != {None}:
             lane = variable(c.item_id) % self._atom.lanes
             self._row_of_block = c.build.named("row", lane % DOWN)
             self._block = [c.build.named("block", lane // n % 2) for n in (DOWN, 2 * DOWN)]
@@ -94,47 +93,61 @@ class _Products:
                 self._step(step, dict(zip(others, combo, strict=True)))
 
     def _step(self, step: int, others: dict[int, int]) -> None:
-        """Load the elements of both factors, then multiply; part by part, so that sums do not wait for each other."""
+        """Load the elements of the factors, then multiply; part by part, so that sums do not wait for each other."""
         c, atom = self._c, self._atom
         halves, first = atom.shape[0] // DOWN, step * atom.shape[2]
         rows, columns = c.offsets(self._rows), c.offsets(self._columns)
-        downs = [rows[n : n + halves] for n in range(0, len(rows), halves)]
-        left = [self._parts("a", 0, v) for v in self._loaded("a", 0, atom.a, downs, first, others)]
-        single = [(column,) for column in columns]
-        right = [self._parts("b", 1, v) for v in self._loaded("b", 1, atom.b, single, first, others)]
-        self._watch(left, self._beside, c.s.num_wi[self._columns] // ACROSS, step)
-        self._watch(right, self._below, c.s.num_wi[self._rows] // DOWN, step)
+        downs: list[Sequence[int]] = [rows[n : n + halves] for n in range(0, len(rows), halves)]
+        single: list[Sequence[int]] = [(column,) for column in columns]
+        loaded = [
+            {f: [self._parts(stem, f, v) for v in self._loaded(stem, f, fragment, some, first, others)] for f in side}
+            for stem, side, fragment, some in (("a", self._left, atom.a, downs), ("b", self._right, atom.b, single))
+        ]
+        left, right = loaded
+        who = (self._beside, self._columns, ACROSS), (self._below, self._rows, DOWN)
+        for factors, (item, d, lanes) in zip(loaded, who, strict=True):
+            self._watch([*chain(*factors.values())], item, c.s.num_wi[d] // lanes, step)
+        negative = {p.left: [*map(self._negative, left[p.left])] for some in self._sums for p in some if p.negated}
         for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
-            for (offsets, a), (o, b) in product(zip(downs, left, strict=True), zip(columns, right, strict=True)):
-                c.build.add(MatrixProduct(atom.name, self._into(offsets, o, others), a[one], b[other]))
+            for n, p in ((n, p) for n, some in enumerate(self._sums) for p in some):
+                a, b = negative[p.left] if p.negated else left[p.left], right[p.right]
+                for (offsets, x), (o, y) in product(zip(downs, a, strict=True), zip(columns, b, strict=True)):
+                    c.build.add(MatrixProduct(atom.name, self._into(n, offsets, o, others), x[one], y[other]))
 
-    def _into(self, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
+    def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
+        """Parts of the number that has the other sign."""
+        some = parts[:2] if self._atom.split else parts
+        return tuple([tuple([self._c.build.name("negative", applied("negative", v)) for v in part]) for part in some])
+
+    def _into(self, n: int, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
+        """The sums of a result."""
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
-        return tuple([self._results[tuple(sorted(point.items()))] for point in points])
+        found = [self._results[tuple(sorted(point.items()))][n] for point in points]
+        return tuple([value for value in found if isinstance(value, Register)])
 
     def _loaded(
-        self, stem: str, which: int, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,
+        self, stem: str, factor: Factor, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,
         others: dict[int, int],
     ) -> list[tuple[Value, ...]]:  # fmt: skip
         """The work-item's elements of a factor for some terms, in one tuple for each group of offsets."""
-        turned = self._turned[which]
+        turned = self._turned[factor]
         places = [
             (offsets[row // DOWN], first + term)
             for offsets in groups
             for row, term in map(fragment.place, fragment.numbers[:: self._atom.packed])
         ]
         if turned is None:
-            found = [self._element(stem, which, place, others) for place in places]
+            found = [self._element(stem, factor, place, others) for place in places]
         else:
-            found = self._rows_of_blocks(stem, which, places, others, turned)
+            found = self._rows_of_blocks(stem, factor, places, others, turned)
         count = self._atom.registers(fragment)
         return [tuple(found[n : n + count]) for n in range(0, len(found), count)]
 
-    def _element(self, stem: str, which: int, place: tuple[int, int], others: dict[int, int]) -> Value:
+    def _element(self, stem: str, factor: Factor, place: tuple[int, int], others: dict[int, int]) -> Value:
         """One register: of the factor with columns that of the column which is the lane's number down."""
-        number, access = self._factors[which]
+        number, access = factor
         local = {d: where + others.get(d, 0) for d, where in self._local.items()}
-        if which == 0:
+        if self._across[factor] == self._rows:
             local[self._rows] = self._local[self._rows] + place[0]
         else:
             local[self._columns] = self._column + place[0]
@@ -146,11 +159,11 @@ class _Products:
         return name(stem, values[0] if len(values) == 1 else Apply("pack", tuple(values), _BITS))
 
     def _rows_of_blocks(
-        self, stem: str, which: int, places: list[tuple[int, int]], others: dict[int, int], turned: bool
+        self, stem: str, factor: Factor, places: list[tuple[int, int]], others: dict[int, int], turned: bool
     ) -> list[Value]:
         """Load as many blocks at once as can be: each lane points at a row, and gets its elements of all of them."""
-        c, (number, access) = self._c, self._factors[which]
-        across, begin = (self._rows, self._first_row) if which == 0 else (self._columns, self._first_column)
+        c, (number, access), across = self._c, factor, self._across[factor]
+        begin = self._first_row if across == self._rows else self._first_column
         dtype = _BITS if self._atom.packed > 1 else c.h.inputs[number].dtype
         found: list[Value] = []
         while len(found) < len(places):
@@ -172,9 +185,9 @@ class _Products:
             found += into
         return found
 
-    def _parts(self, stem: str, which: int, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
+    def _parts(self, stem: str, factor: Factor, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
         """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
-        if self._c.h.inputs[self._factors[which][0]].dtype.name not in self._atom.values:
+        if self._c.h.inputs[factor[0]].dtype.name not in self._atom.values:
             return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v, self._atom.bits)) for v in values]),)
         if not self._atom.split:
             return (values,)
@@ -213,7 +226,7 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     with b.when([Compare(variable(c.item_id), "==", ZERO)]):
         b.add(Store(flag, ZERO, Const("0", flag.dtype)))
     nothing: Value | None = None
-    for (result,) in total.values:
+    for result in chain(*total.values):
         none = Apply("multiply", (result, start("0.0", result.dtype, result.lanes)), result.dtype, result.lanes)
         nothing = none if nothing is None else Apply("add", (nothing, none), result.dtype, result.lanes)
     assert nothing is not None

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from math import gcd, inf, prod
 
 from mdhnp.codegen.access import Context, TileLayout, element
@@ -99,7 +100,7 @@ def _last_term(nest: Nest, number: int, tile: Tile) -> tuple[int, Index] | None:
     if not nest.s.atom or nest.even(nest.s.atom_dims[2]):
         return None
     terms = nest.s.atom_dims[2]
-    for factor in operands(nest.h, *nest.s.atom_dims) or ():
+    for factor in chain(*operands(nest.h, *nest.s.atom_dims) or ()):
         axis = axis_of(nest.h, factor, terms)
         if factor[0] == number and axis is not None:
             row = next(n for n, group in enumerate(tile.groups) if axis in group)

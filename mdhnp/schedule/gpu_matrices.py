@@ -17,7 +17,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
 from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
@@ -102,26 +102,30 @@ class _Shape(NamedTuple):
 
 def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
     """Yield the best split of sums for each instruction and pair of factor tiles."""
-    h, found = access.h, factors(access.h)
-    if found is None or not access.combined:
+    h, found = access.h, [p for some in products(access.h) or () for p in some]
+    if not found or not access.combined:
         return
     atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
-    (one, _), (other, _) = found
+    every = dict.fromkeys(number for p in found for number, _ in (p.left, p.right))
+    # Those that move as the first product's factors.
+    one, other = ([n for n in every if access.depends[n] == access.depends[m]] for m, _ in found[0][:2])
     reduced = prod(h.extents[d] for d in access.combined)
-    for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
+    for atom, (left, right) in product(atoms, [(one, other), (other, one)]):
+        a, b = left[0], right[0]
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
-        points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, MOST_POINTS * (2 if single else 1)
+        points = _POINTS if atom.rounds and not single else _MORE_POINTS
+        most = MOST_POINTS * (2 if single else 1) // len(h.outputs)
         sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
         rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
         columns = _ways(access, access.only(b, a), b, points, 0)
         read = [
-            [(x, [TileRead.of(access, caps, n, x, s) for s in sums]) for x in some]
-            for n, some in ((a, rows), (b, columns))
+            [(x, [TileRead.of(access, caps, inputs, x, s) for s in sums]) for x in some]
+            for inputs, some in ((left, rows), (right, columns))
         ]
         for (x, above), (y, across) in product(*read):
             if x.each * y.each > most:
                 continue
-            result = ResultTile(access, caps, atom, (a, b), x, y)
+            result = ResultTile(access, caps, atom, (left, right), x, y, len(found))
             if result.warps > _MOST_WARPS:
                 continue
             # Parts of sums, at most.

@@ -1,7 +1,8 @@
 """Which MDHs are sums of products that matrix instructions compute, and when a schedule may use one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,43 +21,93 @@ ACROSS, DOWN = 4, 8
 Factor = tuple[int, int]
 
 
-def factors(h: MdHom) -> tuple[Factor, Factor] | None:
-    """Return the two accesses whose product is summed, in order; None where the MDH is no sum of products."""
+class Product(NamedTuple):
+    """A product of two accesses that is added, or subtracted."""
+
+    left: Factor
+    right: Factor
+    negated: bool
+
+
+#: For each result of an MDH, the products that are added at each point.
+Products = tuple[tuple[Product, ...], ...]
+
+
+def products(h: MdHom) -> Products | None:
+    """Return what is summed, real and imaginary parts for example; None where some result is no sum of products."""
     f, operator = h.scalar, h.operator
-    if operator is None or operator.adds != (True,) or f.text is not None or h.dims("ps"):
+    if operator is None or not all(operator.adds) or f.text is not None or h.dims("ps"):
         return None
-    step = f.body[f.results[0]]
-    if step.op != "multiply":
-        return None
-    found = []
-    for n in step.args:
-        factor = f.body[n]
-        # Float16 is multiplied as float32.
-        factor = f.body[factor.args[0]] if factor.op == "cast" and factor.dtype == step.dtype else factor
-        if factor.op != "param":
-            return None
-        found.append(h.accesses[factor.position])
-    return found[0], found[1]
+    found = tuple([tuple(_products(h, f, n, False)) for n in f.results])
+    # Products of floats that a function adds itself may have to be rounded each.
+    exact = f.contract or all(t.kind in "iu" for t in f.dtypes)
+    several = any(len(some) > 1 for some in found)
+    return None if any(None in some for some in found) or (several and not exact) else found  # type: ignore[return-value]
 
 
-def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[Factor, Factor] | None:
-    """Return the factor that moves along rows and terms, then that along columns and terms; None if there is none."""
-    found = factors(h)
-    for left, right in [] if found is None else [found, found[::-1]]:
-        a, b = (h.inputs[number] for number, _ in (left, right))
-        moved = [[v.depends_on(d) for d in (rows, columns, terms)] for v in (a, b)]
-        if moved == [[True, False, True], [False, True, True]]:
-            return left, right
-    return None
+def _products(h: MdHom, f: Function, n: int, negated: bool) -> Iterator[Product | None]:
+    """Yield the products that an instruction adds, and None for what is none."""
+    step = f.body[n]
+    if step.op in {"add", "subtract"}:
+        for count, arg in enumerate(step.args):
+            yield from _products(h, f, arg, negated ^ (count == 1 and step.op == "subtract"))
+    elif step.op == "negative":
+        yield from _products(h, f, step.args[0], not negated)
+    elif step.op == "multiply":
+        found = []
+        for arg in step.args:
+            factor = f.body[arg]
+            # Float16 is multiplied as float32, conjugates have negative parts.
+            while factor.op == "negative" or (factor.op == "cast" and factor.dtype == step.dtype):
+                negated ^= factor.op == "negative"
+                factor = f.body[factor.args[0]]
+            found += [h.accesses[factor.position]] if factor.op == "param" else []
+        yield Product(found[0], found[1], negated) if len(found) == len(step.args) else None
+    else:
+        yield None
+
+
+def multiplied(h: MdHom) -> int:
+    """Return how many products are added at each point, in all results."""
+    return sum(map(len, products(h) or ()))
+
+
+def oriented(h: MdHom, rows: int, columns: int, terms: int) -> Products | None:
+    """Return the products, of each the factor that moves along rows and terms first, then that along columns and terms.
+
+    None where some factor is none of both.
+    """
+
+    def moves(factor: Factor) -> tuple[bool, ...]:
+        return tuple([h.inputs[factor[0]].depends_on(d) for d in (rows, columns, terms)])
+
+    left, right = (True, False, True), (False, True, True)
+    turned = [
+        [p if moves(p.left) == left else Product(p.right, p.left, p.negated) for p in some]
+        for some in products(h) or ()
+    ]
+    fits = all((moves(p.left), moves(p.right)) == (left, right) for some in turned for p in some)
+    return tuple(map(tuple, turned)) if turned and fits else None
+
+
+def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[tuple[Factor, ...], tuple[Factor, ...]] | None:
+    """Return the factors that move along rows and terms, then those along columns and terms; None if there are none."""
+    found = [p for some in oriented(h, rows, columns, terms) or () for p in some]
+    return (
+        (tuple(dict.fromkeys(p.left for p in found)), tuple(dict.fromkeys(p.right for p in found))) if found else None
+    )
 
 
 def allowed(h: MdHom) -> tuple[Atom, ...]:
     """Return the instructions whose products are as exact as an MDH asks for, on any device."""
-    found = factors(h)
-    if found is None:
+    found = [p for some in products(h) or () for p in some]
+    types = {h.inputs[number].dtype.name for p in found for number, _ in (p.left, p.right)}
+    result, *others = {t.name for t in h.scalar.dtypes}
+    negated = any(p.negated for p in found)
+    if not found or others:
         return ()
-    types, result = {h.inputs[number].dtype.name for number, _ in found}, h.scalar.dtypes[0].name
-    return tuple(atom for atom in ATOMS.values() if types <= atom.held(h.precision) and _summed(result, atom))
+    able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
+    return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
 
 
 def _summed(result: str, atom: Atom) -> bool:
@@ -67,22 +118,24 @@ def _summed(result: str, atom: Atom) -> bool:
 
 def as_summed(h: MdHom, s: Schedule) -> MdHom:
     """The same with sums in the type of the schedule's instruction: of wider integers, whose last bits are kept."""
-    found, types, given, total = factors(h), h.scalar.parameters, h.scalar.dtypes[0], np.dtype(ATOMS[s.atom].result)
-    if found is None or given == total:
+    given, types, total = h.scalar.dtypes, h.scalar.parameters, np.dtype(ATOMS[s.atom].result)
+    if {*given} == {total}:
         return h
     scalar, finish = Recorder(), Recorder()
-    read = scalar.parameters(types)
-    left, right = (Symbol(scalar, read[h.accesses.index(factor)]).astype(total) for factor in found)
-    result = left * right
-    first, *others = finish.parameters([total, *types])
-    kept = [Symbol(finish, first).astype(given).number, *others]
-    last = finish.paste(h.finish or identity_function([given]), kept)
-    add = pw("add").resolve([total])
+    read = dict(zip(h.accesses, scalar.parameters(types), strict=True))
+    results, totals = list[int](), [total] * len(given)
+    for some in products(h) or ():
+        terms = [Symbol(scalar, read[p.left]).astype(total) * Symbol(scalar, read[p.right]).astype(total) for p in some]
+        results.append(sum(terms[1:], terms[0]).number)
+    numbers = finish.parameters([*totals, *types])
+    kept = [Symbol(finish, n).astype(t).number for n, t in zip(numbers, given, strict=False)]
+    last = finish.paste(h.finish or identity_function(given), [*kept, *numbers[len(given) :]])
+    add = pw("add").resolve(totals)
     return replace(
         h,
         combine=tuple(add if c.kind == "pw" else c for c in h.combine),
-        scalar=Function(types, tuple(scalar.body), (result.number,)),
-        finish=Function((total, *types), tuple(finish.body), last),
+        scalar=Function(types, tuple(scalar.body), tuple(results)),
+        finish=Function((*totals, *types), tuple(finish.body), last),
     )
 
 
@@ -110,14 +163,15 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     found = operands(h, rows, columns, terms)
     require(found is not None, "atom: no sum of products of an input with rows and terms by one with columns and terms")
     assert found is not None
+    every = {factor: d for side, d in zip(found, (rows, columns), strict=True) for factor in side}
     rounded = "".join(f", and rounds {name}" for _, name in atom.rounded)
     require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
     ahead = {*copied_ahead(h, s)}
-    require({number for number, _ in found} <= ahead, "atom: its operands are tiles that are copied ahead")
+    require({number for number, _ in every} <= ahead, "atom: its operands are tiles that are copied ahead")
     if packed(s):
-        rows_of_both = [in_rows(h, s, factor, d) for factor, d in zip(found, (rows, columns), strict=True)]
-        require(None not in rows_of_both, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
-        require({number for number, _ in found} == ahead, "local_copies: others than the operands are copied ahead")
+        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items()]
+        require(None not in rows_of_all, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
+        require({number for number, _ in every} == ahead, "local_copies: others than the operands are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
     require(lanes, f"num_wi: no multiples of {DOWN} along the atom's rows and of {ACROSS} along its columns")
     require((s.vector_dim, s.vector_width) == (columns, 2), "vector_dim: an atom's lanes have pairs of columns")
@@ -130,7 +184,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(short, "combine_on: the atom's sums are short, so for each local tile")
     require(not atom.rounds or s.combine_every == 1, "combine_every: the atom's sums are short, so for each local tile")
     if h.extents[terms] % s.local_tile[terms]:
-        plain = all(axis_of(h, factor, terms) is not None for factor in found)
+        plain = all(axis_of(h, factor, terms) is not None for factor in every)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
 
 

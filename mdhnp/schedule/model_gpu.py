@@ -10,6 +10,7 @@ import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
+from mdhnp.schedule.matrices import multiplied
 from mdhnp.schedule.schedule import DeviceCaps
 
 #: Work-items of a group that keep enough loads in flight, and the most that do not wait for each other too often; the
@@ -80,8 +81,9 @@ class _Gpu(Tiling):
         whole, cached = sizes[0] * sizes[1] / unit.lanes, (reads[0] + reads[1]) / unit.cache_words
         busy = self.groups / (np.ceil(self.groups / units) * units)
         speed = speed * busy * np.minimum(adds / np.maximum(adds, local), whole / np.maximum(whole, cached))
-        moved = unit.write_adds / 4 * (self.access.bytes_read + self.access.bytes_written) / h.points
-        best, rounds = h.points / (units * unit.lanes * unit.clock), h.points / prod(h.extents[d] for d in h.dims("cc"))
+        added = h.points * max(multiplied(h), 1)
+        moved = unit.write_adds / 4 * (self.access.bytes_read + self.access.bytes_written) / added
+        best, rounds = added / (units * unit.lanes * unit.clock), h.points / prod(h.extents[d] for d in h.dims("cc"))
         # Everybody waits for the first tiles.
         return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 * unit.plain_depth / rounds))
 

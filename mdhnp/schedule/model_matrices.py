@@ -9,13 +9,15 @@ everything longer. All speeds are parts of the multiply-adds that the device mak
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from math import prod
 from typing import NamedTuple
 
+from mdhnp.mdh import interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize, tile_strides
-from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
+from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 #: Registers that are loaded at once where lanes point at rows.
@@ -67,37 +69,49 @@ class TileRead(NamedTuple):
     run: float
 
     @classmethod
-    def of(cls, access: AccessPattern, caps: DeviceCaps, n: int, side: FactorTile, terms: TermTile) -> "TileRead":
-        view, points = access.h.inputs[n], [1] * access.h.rank
+    def of(
+        cls, access: AccessPattern, caps: DeviceCaps, inputs: Sequence[int], side: FactorTile, terms: TermTile
+    ) -> "TileRead":
+        """Those of inputs that move alike, real and imaginary parts for example."""
+        view, points = access.h.inputs[inputs[0]], [1] * access.h.rank
         for d, tile in (side.tiles | terms.tile).items():
             points[d] = tile
-        boxes, run = [view.box(axis, points) for axis in range(len(view.shape))], 1
+        boxes, run = [view.box(axis, points) for axis in range(len(view.shape))], _beside(access, inputs)
         for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
             if abs(view.strides[axis]) > run:
                 break
             run *= min(boxes[axis], view.shape[axis]) if view.strides[axis] else 1
             if boxes[axis] < view.shape[axis] and view.strides[axis]:
                 break
-        return cls(prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
+        return cls(len(inputs) * prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
+
+
+def _beside(access: AccessPattern, inputs: Sequence[int]) -> int:
+    """How many elements lie beside each other of which each is another input's."""
+    views = [access.h.inputs[n] for n in inputs]
+    return 2 if any(interleaved(a, b) for a, b in permutations(views, 2)) else 1
 
 
 class ResultTile:
     """Tiles of both factors, along an atom's rows and columns, and the parts of the estimate that they determine.
 
-    A work-group has `warps` subgroups; along kept dimensions there are `groups` work-groups.
+    A work-group has `warps` subgroups; along kept dimensions there are `groups` work-groups. At each point some
+    products are `multiplied`.
     """
 
     def __init__(
-        self, access: AccessPattern, caps: DeviceCaps, atom: Atom, inputs: tuple[int, int],
-        rows: FactorTile, columns: FactorTile,
+        self, access: AccessPattern, caps: DeviceCaps, atom: Atom, inputs: tuple[Sequence[int], Sequence[int]],
+        rows: FactorTile, columns: FactorTile, multiplied: int,
     ) -> None:  # fmt: skip
         h, each, unit = access.h, rows.each * columns.each, caps.machine.unit
+        added = h.points * multiplied
         self._unit, self._units, self._itemsize = unit, caps.compute_units, atom.itemsize
-        self._plain = h.points / (caps.compute_units * unit.lanes * unit.clock)
-        self._results = rows.size * columns.size
+        self._plain = added / (caps.compute_units * unit.lanes * unit.clock)
+        self._added = rows.size * columns.size * multiplied
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-        products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
-        reads = sum(_loads(atom, rows.each, columns.each)) / (_AT_ONCE if atom.packed > 1 else 1)
+        products = (3 if atom.split else 1) * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
+        loads = zip(_loads(atom, rows.each, columns.each), inputs, strict=True)
+        reads = sum(n * len(some) for n, some in loads) / (_AT_ONCE if atom.packed > 1 else 1)
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
         faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed
@@ -110,18 +124,18 @@ class ResultTile:
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] * 4 / unit.sector, 1.0) if lanes & {*near[:1]} else unit.scattered
         self._computing = (1 + reads / products) / faster
-        moved = unit.write_adds / 4 / h.points
+        moved = unit.write_adds / 4 / added
         self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
-        sizes = [(n, h.inputs[n].span_bytes) for n in inputs]
+        sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
-        self._combining = unit.combining * caps.compute_units / h.points
+        self._combining = unit.combining * caps.compute_units / added
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
         """Return the estimated time, in seconds, with so many stages in flight and sums split into so many parts."""
         (a, b), itemsize, unit = reads, self._itemsize, self._unit
         size = stages * (a.elements + b.elements) * itemsize
         loaded = a.elements / a.run + b.elements / b.run
-        reading = unit.read_adds * itemsize / 4 * loaded / (self._results * terms.points)
+        reading = unit.read_adds * itemsize / 4 * loaded / (self._added * terms.points)
         # Where few are at work all wait for all tiles.
         at_work = min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
         # Whole sectors are read while others compute; parts of them cost as much again each time.
@@ -161,12 +175,12 @@ def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> floa
     row, column, terms = s.atom_dims
     found = operands(access.h, row, column, terms)
     assert found is not None
-    (a, _), (b, _) = found
-    rows, columns = (_factor_tile(access, s, *side) for side in ((row, a, b), (column, b, a)))
+    a, b = ([*dict.fromkeys(number for number, _ in side)] for side in found)
+    rows, columns = (_factor_tile(access, s, *side) for side in ((row, a[0], b[0]), (column, b[0], a[0])))
     atom = ATOMS[s.atom]
     tile = TermTile.of(access, caps, atom, terms, {d: s.local_tile[d] for d in access.combined})
     reads = TileRead.of(access, caps, a, rows, tile), TileRead.of(access, caps, b, columns, tile)
-    result = ResultTile(access, caps, atom, (a, b), rows, columns)
+    result = ResultTile(access, caps, atom, (a, b), rows, columns, multiplied(access.h))
     parts = prod(s.num_wg[d] for d in access.combined)
     return result.seconds(tile, reads, s.stages, parts) * bank_waiting(access, caps, s)
 
