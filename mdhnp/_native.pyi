@@ -1,4 +1,5 @@
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +45,16 @@ class Enqueuer:
     ) -> Self: ...
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> Sequence[Any] | None: ...
     def forget(self) -> None: ...
+
+class Method:
+    def __new__(
+        cls,
+        function: Callable[..., Any],
+        what_of: Callable[[int], tuple[Any, ...] | None],
+        place: tuple[dict[Hashable, Any], type, Any, ContextVar[Any], dict[str, Any]],
+    ) -> Self: ...
+    def __call__(self, *arguments: Any, **options: Any) -> Any: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
 
 class Lease(np.ndarray[Any, Any]):
     block: Any

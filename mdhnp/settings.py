@@ -101,12 +101,13 @@ class _Block:
         return self._mode
 
 
-_block: ContextVar[_Block | None] = ContextVar("mdhnp_config", default=None)
+#: What blocks set in this thread or task; None outside of any.
+inside: ContextVar[_Block | None] = ContextVar("mdhnp_config", default=None)
 
 
 def _setting(name: str) -> Any:
     def get(self: "Config") -> Any:
-        block = _block.get()
+        block = inside.get()
         return self._process[name] if block is None else block.changes.get(name, self._process[name])
 
     return property(get)
@@ -189,7 +190,7 @@ class Config:
     @property
     def mode(self) -> Mode:
         """The settings by which plans are chosen."""
-        block = _block.get()
+        block = inside.get()
         mode: Mode = self._process["mode"] if block is None else block.mode(self._process)
         return mode
 
@@ -217,12 +218,12 @@ class Config:
             if name not in _DEFAULTS:
                 raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
         new = {name: _checked(name, value, f"config: {name}") for name, value in changes.items()}
-        outer = _block.get()
-        token = _block.set(_Block(new if outer is None else {**outer.changes, **new}))
+        outer = inside.get()
+        token = inside.set(_Block(new if outer is None else {**outer.changes, **new}))
         try:
             yield self
         finally:
-            _block.reset(token)
+            inside.reset(token)
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mdhnp import native
+from mdhnp.calls import entry as calls
 from mdhnp.calls.store import _find_views, key_of
 from mdhnp.runtime import results
 from mdhnp.runtime.results import lease
@@ -252,6 +253,8 @@ class Boxed:
 class Entry:
     """What is found, and has kernels that results are but enqueued of."""
 
+    unseen: int | None = None
+
     def __init__(self, *enqueuers: Any) -> None:
         self.free = [SimpleNamespace(enqueuer=e) for e in enqueuers]
 
@@ -287,6 +290,36 @@ def test_a_call_that_only_enqueues_is_made_where_it_is_found() -> None:
     entries[next(iter(entries))] = Entry(Plan(Recorder(), memory=memory).native)
     with pytest.raises(MemoryError):
         repeat(Boxed(a, here))
+
+
+@compiled
+def test_one_call_in_some_is_left_to_who_tells_the_watcher() -> None:
+    plan, a, here = Plan(Recorder()), leased(Block(101)), SimpleNamespace(key=("here",))
+    entry = Entry(plan.native)
+    entry.unseen = 2
+    entries: Any = {key_of("what", ("here",), "mode", (a,)): entry}
+
+    def repeat() -> Any:
+        return native.repeat(entries, "what", "mode", (Boxed(a, here),), Boxed)
+
+    assert [type(repeat()) for _ in range(4)] == [Boxed, Boxed, tuple, tuple]
+    assert len(plan.records) == 2
+
+    told: list[float] = []
+    kernels = SimpleNamespace(run=lambda arrays: (np.zeros(3),), free=[1])
+    watcher: Any = SimpleNamespace(saw=lambda entry, plan, seconds: told.append(seconds))
+    kept = calls.Entry(calls.Start(kernels, watcher), None, None)
+    assert kept.free == [1]
+    assert kept.unseen == calls._EACH - 1
+    clock = iter(range(100))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls.time, "perf_counter", lambda: next(clock))
+        kept.run(())
+        kept.unseen = 0
+        kept.run(())
+    assert told == [1, calls._EACH]
+    kept.put(kernels)
+    assert kept.unseen is None
 
 
 HERE, THERE = SimpleNamespace(key=("here",)), SimpleNamespace(key=("there",))

@@ -16,6 +16,9 @@ from mdhnp.warning import warn
 
 Array = npt.NDArray[Any]
 
+#: Of calls that take about a microsecond of Python's, one in so many is told a watcher, for all of them.
+_EACH = 16
+
 
 class Spent:
     """What calls have cost: all their seconds, their number, and the seconds of the fastest."""
@@ -67,10 +70,11 @@ class Entry:
     """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
-    is to enqueue these; see `store.repeat`.
+    is to enqueue these; see `store.repeat`. If there is a watcher, it is told of one such call in `_EACH`: `unseen` is
+    how many there may be before.
     """
 
-    __slots__ = ("_give", "_now", "_take", "free", "owners")
+    __slots__ = ("_give", "_now", "_take", "free", "owners", "unseen")
 
     def __init__(
         self,
@@ -93,8 +97,8 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
-        plain = watcher is None and self._take is None and self._give is None
-        self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
+        self.free: list[Any] | None = getattr(plan, "free", None) if self._take is self._give is None else None
+        self.unseen = None if watcher is None else _EACH - 1
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""
@@ -103,9 +107,10 @@ class Entry:
         if watcher is None:
             results = plan.run(arrays)
         else:
+            like, self.unseen = _EACH - (self.unseen or 0), _EACH - 1
             begin = time.perf_counter()
             results = plan.run(arrays)
-            watcher.saw(self, plan, time.perf_counter() - begin)
+            watcher.saw(self, plan, (time.perf_counter() - begin) * like)
         if self._give is not None:
             return self._give(results)
         return scalar(results[0])

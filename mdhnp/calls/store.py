@@ -5,7 +5,9 @@ each array's shape, strides and dtype. It must not know what entries are.
 """
 
 import weakref
+from array import array
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +24,9 @@ _CAPACITY = 4096
 
 
 def key_of(what: Hashable, device: Hashable, mode: Hashable, arrays: Sequence[Any]) -> Hashable:
-    # Numbers tell long from long long, which are equal but not the same.
-    return (what, device, mode, *[part for a in arrays for part in (a.shape, a.strides, a.dtype.num)])
+    # Types' numbers tell long from long long, which are equal but not the same.
+    axes = [(a.dtype.num, a.ndim, *[n for axis in zip(a.shape, a.strides, strict=True) for n in axis]) for a in arrays]
+    return what, device, mode, array("q", chain(*axes)).tobytes()
 
 
 def _find(

@@ -14,17 +14,31 @@ is_inside(PyObject *package, PyFrameObject *frame)
     return inside;
 }
 
+/* Give the frame so many frames away; NULL, without an error, if the stack is shorter. */
+static PyFrameObject *
+frame_at(int distance)
+{
+    PyObject *number = PyLong_FromLong(distance), *frame = number == NULL ? NULL : PyObject_CallOneArg(getframe, number);
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return (PyFrameObject *)frame;
+}
+
 /* Give the frame outside of the package that makes the call; most are as far away as the one before. */
 static PyFrameObject *
 caller(PyObject *package, int *distance)
 {
-    PyObject *near = PyObject_CallFunction(getframe, "i", *distance - 1), *far = NULL;
-    if (near != NULL && is_inside(package, (PyFrameObject *)near))
-        far = PyObject_CallFunction(getframe, "i", *distance);
-    Py_XDECREF(near);
-    PyErr_Clear(); /* the stack is shorter */
-    if (far != NULL && !is_inside(package, (PyFrameObject *)far))
-        return (PyFrameObject *)far;
+    PyFrameObject *far = NULL;
+    if (*distance == 0) /* what is compiled has no frames */
+        far = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    else {
+        PyFrameObject *near = frame_at(*distance - 1);
+        if (near != NULL && is_inside(package, near))
+            far = frame_at(*distance);
+        Py_XDECREF(near);
+    }
+    if (far != NULL && !is_inside(package, far))
+        return far;
     Py_XDECREF(far);
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
     *distance = 0;
@@ -38,7 +52,7 @@ caller(PyObject *package, int *distance)
 }
 
 PyObject *
-caller_of(PyObject *what, PyObject *package, int *distance)
+caller_of(PyObject *what, PyObject *package, int *distance, PyObject **last)
 {
     if (getframe == NULL) {
         getframe = PySys_GetObject("_getframe");
@@ -47,7 +61,12 @@ caller_of(PyObject *what, PyObject *package, int *distance)
     PyFrameObject *frame = getframe == NULL ? NULL : caller(package, distance);
     if (frame == NULL)
         return NULL;
-    PyObject *written = Py_BuildValue("ONi", what, PyFrame_GetCode(frame), PyFrame_GetLasti(frame));
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *before = *last;
+    int instruction = PyFrame_GetLasti(frame);
     Py_DECREF(frame);
-    return written;
+    if (before == NULL || PyTuple_GET_ITEM(before, 1) != code
+        || PyLong_AsLong(PyTuple_GET_ITEM(before, 2)) != instruction)
+        Py_XSETREF(*last, Py_BuildValue("OOi", what, code, instruction));
+    Py_DECREF(code);
+    return Py_XNewRef(*last);
 }

@@ -35,6 +35,7 @@ typedef struct {
     Binding *binding;
     PyObject *outputs, *temporaries, *new_block; /* (home, size, shape, dtype) and (home, size) each; size -> block */
     PyObject *what, *package, *records, *waiting;
+    PyObject *last; /* what was last written down */
 } Enqueuer;
 
 static void
@@ -51,6 +52,7 @@ enqueuer_dealloc(Enqueuer *self)
     Py_XDECREF(self->package);
     Py_XDECREF(self->records);
     Py_XDECREF(self->waiting);
+    Py_XDECREF(self->last);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
@@ -163,13 +165,7 @@ enqueuer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 static PyObject *
 take(Enqueuer *self, PyObject *home, PyObject *size)
 {
-    Py_ssize_t last = PyList_GET_SIZE(home) - 1;
-    if (last < 0)
-        return PyObject_CallOneArg(self->new_block, size);
-    PyObject *block = Py_NewRef(PyList_GET_ITEM(home, last));
-    if (PyList_SetSlice(home, last, last + 1, NULL) < 0)
-        Py_CLEAR(block);
-    return block;
+    return PyList_GET_SIZE(home) > 0 ? take_last(home) : PyObject_CallOneArg(self->new_block, size);
 }
 
 /* Make views of new memory for the results. */
@@ -201,12 +197,8 @@ new_outputs(Enqueuer *self)
 static int
 find_place(PyObject *block, npy_int64 offset, Place *place)
 {
-    static PyObject *handle_name, *serial_name;
-    if (handle_name == NULL) {
-        handle_name = PyUnicode_InternFromString("handle");
-        serial_name = PyUnicode_InternFromString("serial");
-    }
-    PyObject *handle = PyObject_GetAttr(block, handle_name), *serial = PyObject_GetAttr(block, serial_name);
+    static Slot handle_slot = {"handle"}, serial_slot = {"serial"};
+    PyObject *handle = get_slot(&handle_slot, block), *serial = handle == NULL ? NULL : get_slot(&serial_slot, block);
     if (handle != NULL && serial != NULL)
         *place = (Place){PyLong_AsVoidPtr(handle), offset, PyLong_AsLongLong(serial)};
     Py_XDECREF(handle);
@@ -268,7 +260,7 @@ launch(Enqueuer *self, void **event)
 static int
 record(Enqueuer *self, void *event)
 {
-    PyObject *written = caller_of(self->what, self->package, &self->distance), *nothing = NULL;
+    PyObject *written = caller_of(self->what, self->package, &self->distance, &self->last), *nothing = NULL;
     if (written == NULL || PyList_Append(self->records, written) < 0)
         PyErr_Clear(); /* an error of these kernels will name others, or none */
     Py_XDECREF(written);
@@ -279,19 +271,11 @@ record(Enqueuer *self, void *event)
     return nothing == NULL ? -1 : 0;
 }
 
-PyDoc_STRVAR(run_doc,
-"run(inputs, outputs)\n--\n\n"
-"Enqueue all kernels on views, and give the outputs: new views, where they are None. None if OpenCL refused something.");
-
 static PyObject *
-enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
+run(Enqueuer *self, PyObject *inputs, PyObject *given)
 {
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "run: takes inputs and outputs");
-        return NULL;
-    }
-    PyObject *outputs = arguments[1] == Py_None ? new_outputs(self) : Py_NewRef(arguments[1]), *result = NULL;
-    Py_ssize_t filled = outputs == NULL ? -1 : find_places(self, arguments[0], 0);
+    PyObject *outputs = given == Py_None ? new_outputs(self) : Py_NewRef(given), *result = NULL;
+    Py_ssize_t filled = outputs == NULL ? -1 : find_places(self, inputs, 0);
     if (filled >= 0)
         filled = find_places(self, outputs, filled);
     Py_ssize_t temporaries = PyTuple_GET_SIZE(self->temporaries), taken = 0;
@@ -324,6 +308,28 @@ enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
     Py_XDECREF(blocks);
     Py_XDECREF(outputs);
     return result;
+}
+
+PyObject *
+enqueue_for_new(PyObject *enqueuer, PyObject *views)
+{
+    if (Py_TYPE(enqueuer)->tp_dealloc == (destructor)enqueuer_dealloc)
+        return run((Enqueuer *)enqueuer, views, Py_None);
+    PyErr_SetString(PyExc_TypeError, "what is to enqueue kernels is no Enqueuer");
+    return NULL;
+}
+
+PyDoc_STRVAR(run_doc,
+"run(inputs, outputs)\n--\n\n"
+"Enqueue all kernels on views, and give the outputs: new views, where they are None. None if OpenCL refused something.");
+
+static PyObject *
+enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count == 2)
+        return run(self, arguments[0], arguments[1]);
+    PyErr_SetString(PyExc_TypeError, "run: takes inputs and outputs");
+    return NULL;
 }
 
 PyDoc_STRVAR(forget_doc,

@@ -3,19 +3,8 @@
 #define NO_IMPORT_ARRAY
 #include "shared.h"
 
-static PyObject *
-numbers(int count, const npy_intp *values)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (int n = 0; tuple != NULL && n < count; ++n) {
-        PyObject *number = PyLong_FromSsize_t(values[n]);
-        if (number == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, n, number);
-    }
-    return tuple;
-}
+/* Of Arrays. */
+static Slot view_slot = {"_view"}, device_slot = {"device"}, copy_slot = {"_copy"};
 
 /* Whether an operand is what a key describes: a plain array of native byte order, aligned. */
 static int
@@ -25,30 +14,36 @@ is_plain(PyObject *operand)
            && PyArray_ISNOTSWAPPED((PyArrayObject *)operand);
 }
 
-/* Look up (what, device, mode, shape, strides, type number, shape, ...); NULL for an error, else a new reference. */
+/* Write down what of some arrays is part of a key, as calls/store.py does: 8 bytes each number. */
+static PyObject *
+layouts_of(PyObject *arrays)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(arrays), numbers = 0;
+    for (Py_ssize_t n = 0; n < count; ++n)
+        numbers += 2 + 2 * PyArray_NDIM((PyArrayObject *)PyTuple_GET_ITEM(arrays, n));
+    PyObject *layouts = PyBytes_FromStringAndSize(NULL, numbers * (Py_ssize_t)sizeof(npy_int64));
+    npy_int64 *next = layouts == NULL ? NULL : (npy_int64 *)PyBytes_AS_STRING(layouts);
+    for (Py_ssize_t n = 0; next != NULL && n < count; ++n) {
+        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(arrays, n);
+        int rank = PyArray_NDIM(array);
+        *next++ = PyArray_TYPE(array);
+        *next++ = rank;
+        for (int axis = 0; axis < rank; ++axis) {
+            *next++ = PyArray_DIM(array, axis);
+            *next++ = PyArray_STRIDE(array, axis);
+        }
+    }
+    return layouts;
+}
+
+/* Look up (what, device, mode, layouts); NULL for an error, else a new reference. */
 static PyObject *
 look_up(PyObject *entries, PyObject *what, PyObject *device, PyObject *mode, PyObject *arrays)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(arrays);
-    PyObject *key = PyTuple_New(3 + 3 * count);
+    PyObject *layouts = layouts_of(arrays), *key = layouts == NULL ? NULL : PyTuple_Pack(4, what, device, mode, layouts);
+    Py_XDECREF(layouts);
     if (key == NULL)
         return NULL;
-    PyTuple_SET_ITEM(key, 0, Py_NewRef(what));
-    PyTuple_SET_ITEM(key, 1, Py_NewRef(device));
-    PyTuple_SET_ITEM(key, 2, Py_NewRef(mode));
-    for (Py_ssize_t n = 0; n < count; ++n) {
-        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(arrays, n);
-        PyObject *shape = numbers(PyArray_NDIM(array), PyArray_DIMS(array));
-        PyObject *strides = numbers(PyArray_NDIM(array), PyArray_STRIDES(array));
-        PyObject *type = PyLong_FromLong(PyArray_TYPE(array));
-        PyTuple_SET_ITEM(key, 3 + 3 * n, shape); /* the key owns them now, also in case of an error */
-        PyTuple_SET_ITEM(key, 4 + 3 * n, strides);
-        PyTuple_SET_ITEM(key, 5 + 3 * n, type);
-        if (shape == NULL || strides == NULL || type == NULL) {
-            Py_DECREF(key);
-            return NULL;
-        }
-    }
     PyObject *found = PyDict_GetItemWithError(entries, key);
     if (found == NULL && !PyErr_Occurred())
         found = Py_None;
@@ -59,7 +54,7 @@ look_up(PyObject *entries, PyObject *what, PyObject *device, PyObject *mode, PyO
 
 PyDoc_STRVAR(find_doc,
 "find(entries, what, device, mode, operands)\n--\n\n"
-"Look up ``(what, device, mode, shape, strides, type number, shape, ...)``.\n\n"
+"Look up ``(what, device, mode, layouts)``.\n\n"
 "None where nothing is found, and for operands that are not plain arrays of native byte order, aligned.");
 
 static PyObject *
@@ -75,60 +70,74 @@ find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
     return look_up(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
 }
 
-/* Look up a call all of whose operands are of a type; gives the entry, views and device, or 0 where there is none. */
-static int
-look_up_views(PyObject *const *arguments, Py_ssize_t count, PyObject **found, PyObject **views, PyObject **device)
+/* An entry that was found, and what it is to be run on. */
+typedef struct {
+    PyObject *entry, *views, *device;
+} Found;
+
+static void
+drop(Found *found)
 {
-    static PyObject *view_name, *device_name, *key_name;
-    *found = *views = *device = NULL;
-    if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[3])) {
-        PyErr_SetString(PyExc_TypeError, "takes a dict, two parts of a key, a tuple of operands and a type");
-        return 0;
-    }
-    if (view_name == NULL) {
-        view_name = PyUnicode_InternFromString("_view");
-        device_name = PyUnicode_InternFromString("device");
+    Py_CLEAR(found->entry);
+    Py_CLEAR(found->views);
+    Py_CLEAR(found->device);
+}
+
+/* Look up a call all of whose operands are of a type; 0 where there is none, or for an error. */
+static int
+look_up_views(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
+              PyTypeObject *kind, Found *found)
+{
+    static PyObject *key_name;
+    if (key_name == NULL)
         key_name = PyUnicode_InternFromString("key");
-    }
-    PyObject *operands = arguments[3], *key = NULL;
-    Py_ssize_t arrays = PyTuple_GET_SIZE(operands);
-    *views = PyTuple_New(arrays);
-    for (Py_ssize_t n = 0; *views != NULL && n < arrays; ++n) {
-        PyObject *operand = PyTuple_GET_ITEM(operands, n);
-        if ((PyObject *)Py_TYPE(operand) != arguments[4])
+    PyObject *key = NULL;
+    *found = (Found){NULL, PyTuple_New(count), NULL};
+    for (Py_ssize_t n = 0; found->views != NULL && n < count; ++n) {
+        PyObject *operand = operands[n];
+        if (!Py_IS_TYPE(operand, kind))
             goto nothing;
-        PyObject *view = PyObject_GetAttr(operand, view_name), *where = PyObject_GetAttr(operand, device_name);
-        if (view == NULL || where == NULL || !is_plain(view) || (*device != NULL && *device != where)) {
+        PyObject *view = get_slot(&view_slot, operand), *where = view == NULL ? NULL : get_slot(&device_slot, operand);
+        if (view == NULL || where == NULL || !is_plain(view) || (found->device != NULL && found->device != where)) {
             Py_XDECREF(view);
             Py_XDECREF(where);
             goto nothing;
         }
-        PyTuple_SET_ITEM(*views, n, view);
-        Py_XSETREF(*device, where);
+        PyTuple_SET_ITEM(found->views, n, view);
+        Py_XSETREF(found->device, where);
     }
-    if (*device == NULL || (key = PyObject_GetAttr(*device, key_name)) == NULL)
+    if (found->views == NULL || found->device == NULL || (key = PyObject_GetAttr(found->device, key_name)) == NULL)
         goto nothing;
-    *found = look_up(arguments[0], arguments[1], key, arguments[2], *views);
+    found->entry = look_up(entries, what, key, mode, found->views);
     Py_DECREF(key);
-    if (*found != NULL && *found != Py_None)
+    if (found->entry != NULL && found->entry != Py_None)
         return 1;
 nothing:
-    Py_CLEAR(*views);
-    Py_CLEAR(*device);
-    Py_CLEAR(*found);
+    drop(found);
     return 0;
+}
+
+/* The same of arguments as `find_views` takes them. */
+static int
+look_up_given(PyObject *const *arguments, Py_ssize_t count, Found *found)
+{
+    *found = (Found){NULL, NULL, NULL};
+    if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[3]) || !PyType_Check(arguments[4])) {
+        PyErr_SetString(PyExc_TypeError, "takes a dict, two parts of a key, a tuple of operands and a type");
+        return 0;
+    }
+    return look_up_views(arguments[0], arguments[1], arguments[2], &PyTuple_GET_ITEM(arguments[3], 0),
+                         PyTuple_GET_SIZE(arguments[3]), (PyTypeObject *)arguments[4], found);
 }
 
 /* Give all three, no longer ours, or None; NULL for an error. */
 static PyObject *
-all_three(PyObject *found, PyObject *views, PyObject *device)
+all_three(Found *found)
 {
-    if (found == NULL)
+    if (found->entry == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    PyObject *result = PyTuple_Pack(3, found, views, device);
-    Py_DECREF(found);
-    Py_DECREF(views);
-    Py_DECREF(device);
+    PyObject *result = PyTuple_Pack(3, found->entry, found->views, found->device);
+    drop(found);
     return result;
 }
 
@@ -141,41 +150,54 @@ PyDoc_STRVAR(find_views_doc,
 static PyObject *
 find_views(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    PyObject *found, *views, *device;
-    look_up_views(arguments, count, &found, &views, &device);
-    return all_three(found, views, device);
+    Found found;
+    look_up_given(arguments, count, &found);
+    return all_three(&found);
+}
+
+/* Count a call of an entry; 0 if it is one that its watcher is to be told of, which is Python's work. */
+static int
+is_unseen(PyObject *entry)
+{
+    static Slot unseen_slot = {"unseen"};
+    PyObject *unseen = get_slot(&unseen_slot, entry);
+    if (unseen == NULL || !PyLong_Check(unseen)) {
+        Py_XDECREF(unseen);
+        PyErr_Clear();
+        return 1;
+    }
+    long left = PyLong_AsLong(unseen) - 1;
+    PyObject *number = left < 0 ? NULL : PyLong_FromLong(left);
+    int counted = number != NULL && set_slot(&unseen_slot, entry, number) == 0;
+    Py_XDECREF(number);
+    Py_DECREF(unseen);
+    return counted;
 }
 
 /* Enqueue with a free state of an entry; the views of the results, or NULL, without an error where nothing was done. */
 static PyObject *
 enqueued(PyObject *entry, PyObject *views)
 {
-    static PyObject *free_name, *enqueuer_name, *run_name;
-    if (free_name == NULL) {
-        free_name = PyUnicode_InternFromString("free");
-        enqueuer_name = PyUnicode_InternFromString("enqueuer");
-        run_name = PyUnicode_InternFromString("run");
-    }
-    PyObject *states = PyObject_GetAttr(entry, free_name), *results = NULL;
+    static Slot free_slot = {"free"}, enqueuer_slot = {"enqueuer"};
+    PyObject *states = get_slot(&free_slot, entry), *results = NULL;
     Py_ssize_t last = states != NULL && PyList_CheckExact(states) ? PyList_GET_SIZE(states) - 1 : -1;
-    if (last < 0) {
+    if (last < 0 || !is_unseen(entry)) {
         Py_XDECREF(states);
         PyErr_Clear();
         return NULL;
     }
-    PyObject *state = Py_NewRef(PyList_GET_ITEM(states, last));
-    PyObject *enqueuer = PyObject_GetAttr(state, enqueuer_name);
+    PyObject *enqueuer = get_slot(&enqueuer_slot, PyList_GET_ITEM(states, last)), *state = NULL;
     if (enqueuer == NULL)
-        PyErr_Clear(); /* which `run` is looked up in, too */
-    else if (enqueuer != Py_None && PyList_SetSlice(states, last, last + 1, NULL) == 0) {
-        results = PyObject_CallMethodObjArgs(enqueuer, run_name, views, Py_None, NULL);
+        PyErr_Clear();
+    else if (enqueuer != Py_None && (state = take_last(states)) != NULL) {
+        results = enqueue_for_new(enqueuer, views);
         if (results != NULL && PyList_Append(states, state) < 0)
             Py_CLEAR(results);
         if (results == Py_None)
             Py_CLEAR(results);
     }
     Py_XDECREF(enqueuer);
-    Py_DECREF(state);
+    Py_XDECREF(state);
     Py_DECREF(states);
     return results;
 }
@@ -184,42 +206,59 @@ enqueued(PyObject *entry, PyObject *views)
 static PyObject *
 wrapped(PyTypeObject *kind, PyObject *view, PyObject *device)
 {
-    static PyObject *view_name, *device_name, *copy_name;
-    if (view_name == NULL) {
-        view_name = PyUnicode_InternFromString("_view");
-        device_name = PyUnicode_InternFromString("device");
-        copy_name = PyUnicode_InternFromString("_copy");
-    }
     PyObject *made = kind->tp_alloc(kind, 0);
     if (made != NULL
-        && (PyObject_SetAttr(made, view_name, view) < 0 || PyObject_SetAttr(made, device_name, device) < 0
-            || PyObject_SetAttr(made, copy_name, Py_None) < 0))
+        && (set_slot(&view_slot, made, view) < 0 || set_slot(&device_slot, made, device) < 0
+            || set_slot(&copy_slot, made, Py_None) < 0))
         Py_CLEAR(made);
+    return made;
+}
+
+/* Make a call where all it does is to enqueue kernels; NULL, without an error where it has to be made otherwise. */
+static PyObject *
+enqueue(Found *found, PyTypeObject *kind)
+{
+    PyObject *results = enqueued(found->entry, found->views);
+    PyObject *made = results == NULL ? NULL : wrapped(kind, PyTuple_GET_ITEM(results, 0), found->device);
+    Py_XDECREF(results);
+    return made;
+}
+
+int
+rank_of(PyObject *operand)
+{
+    PyObject *view = get_slot(&view_slot, operand);
+    int rank = view != NULL && PyArray_Check(view) ? PyArray_NDIM((PyArrayObject *)view) : NPY_MAXDIMS;
+    Py_XDECREF(view);
+    PyErr_Clear();
+    return rank;
+}
+
+PyObject *
+repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
+            PyTypeObject *kind)
+{
+    Found found;
+    PyObject *made = look_up_views(entries, what, mode, operands, count, kind, &found) ? enqueue(&found, kind) : NULL;
+    drop(&found);
     return made;
 }
 
 PyDoc_STRVAR(repeat_doc,
 "repeat(entries, what, mode, operands, kind)\n--\n\n"
 "Look up a call as `find_views` does, and make it where all it does is to enqueue kernels.\n\n"
-"Such an entry has in its attribute `free` a list of what has an `enqueuer`, of a single result. Gives that as one of\n"
-"`kind`, or what `find_views` gives.");
+"Such an entry has in its attribute `free` a list of what has an `enqueuer`, of a single result, and in `unseen` how\n"
+"often that may be done before others are to know. Gives the result as one of `kind`, or what `find_views` gives.");
 
 static PyObject *
 repeat(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    PyObject *found, *views, *device, *result = NULL;
-    if (!look_up_views(arguments, count, &found, &views, &device))
-        return all_three(found, views, device);
-    PyObject *results = enqueued(found, views);
-    if (results == NULL && !PyErr_Occurred())
-        return all_three(found, views, device);
-    if (results != NULL)
-        result = wrapped((PyTypeObject *)arguments[4], PyTuple_GET_ITEM(results, 0), device);
-    Py_XDECREF(results);
-    Py_DECREF(found);
-    Py_DECREF(views);
-    Py_DECREF(device);
-    return result;
+    Found found;
+    PyObject *made = look_up_given(arguments, count, &found) ? enqueue(&found, (PyTypeObject *)arguments[4]) : NULL;
+    if (made == NULL && !PyErr_Occurred())
+        return all_three(&found);
+    drop(&found);
+    return made;
 }
 
 PyMethodDef finders[] = {

@@ -103,12 +103,9 @@ leased_block(PyObject *view, char **start)
 PyObject *
 leased_view(PyObject *block, PyObject *home, int rank, const npy_intp *shape, PyArray_Descr *type)
 {
-    static PyObject *start_name, *size_name;
-    if (start_name == NULL) {
-        start_name = PyUnicode_InternFromString("start");
-        size_name = PyUnicode_InternFromString("size");
-    }
-    PyObject *start = PyObject_GetAttr(block, start_name), *size = PyObject_GetAttr(block, size_name), *lease = NULL;
+    static Slot start_slot = {"start"}, size_slot = {"size"};
+    PyObject *start = get_slot(&start_slot, block), *size = start == NULL ? NULL : get_slot(&size_slot, block);
+    PyObject *lease = NULL;
     if (start != NULL && size != NULL) {
         npy_intp bytes = PyLong_AsSsize_t(size);
         char *memory = PyLong_AsVoidPtr(start);

@@ -4,6 +4,63 @@
    OpenCL's errors, copies to devices. native.py says what is used. */
 
 #include "shared.h"
+#include <structmember.h>
+
+/* Find out where a type's objects have an attribute; 0 if that is not in a slot. */
+static int
+find_slot(Slot *slot, PyTypeObject *type)
+{
+    if (slot->key == NULL && (slot->key = PyUnicode_InternFromString(slot->name)) == NULL)
+        return 0;
+    if (slot->type != NULL)
+        return slot->type == type;
+    PyObject *member = PyObject_GetAttr((PyObject *)type, slot->key);
+    if (member == NULL)
+        PyErr_Clear();
+    else if (Py_IS_TYPE(member, &PyMemberDescr_Type) && ((PyMemberDescrObject *)member)->d_member->type == T_OBJECT_EX) {
+        slot->offset = ((PyMemberDescrObject *)member)->d_member->offset;
+        slot->type = (PyTypeObject *)Py_NewRef(type);
+    }
+    Py_XDECREF(member);
+    return slot->type != NULL;
+}
+
+PyObject *
+get_slot(Slot *slot, PyObject *object)
+{
+    if (slot->type == Py_TYPE(object) || find_slot(slot, Py_TYPE(object))) {
+        PyObject *found = *(PyObject **)((char *)object + slot->offset);
+        if (found != NULL)
+            return Py_NewRef(found);
+    }
+    return slot->key == NULL ? NULL : PyObject_GetAttr(object, slot->key);
+}
+
+int
+set_slot(Slot *slot, PyObject *object, PyObject *value)
+{
+    if (slot->type != Py_TYPE(object) && !find_slot(slot, Py_TYPE(object)))
+        return slot->key == NULL ? -1 : PyObject_SetAttr(object, slot->key, value);
+    PyObject **place = (PyObject **)((char *)object + slot->offset), *before = *place;
+    *place = Py_NewRef(value);
+    Py_XDECREF(before);
+    return 0;
+}
+
+PyObject *
+take_last(PyObject *list)
+{
+    Py_ssize_t last = PyList_GET_SIZE(list) - 1;
+#ifdef Py_GIL_DISABLED
+    PyObject *item = Py_NewRef(PyList_GET_ITEM(list, last));
+    if (PyList_SetSlice(list, last, last + 1, NULL) < 0)
+        Py_CLEAR(item);
+#else
+    PyObject *item = PyList_GET_ITEM(list, last);
+    Py_SET_SIZE((PyVarObject *)list, last); /* the list's memory stays: most often it is soon as long again */
+#endif
+    return item;
+}
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "mdhnp._native", "Finds entries, launches and enqueues kernels.", -1, finders, NULL, NULL, NULL,
@@ -16,12 +73,14 @@ PyInit__native(void)
     import_array();
     PyObject *made = PyModule_Create(&module);
     PyObject *launcher = PyType_FromSpec(&launcher_spec), *enqueuer = PyType_FromSpec(&enqueuer_spec);
-    PyObject *lease = (PyObject *)lease_type();
-    if (made == NULL || launcher == NULL || enqueuer == NULL || lease == NULL
+    PyObject *method = PyType_FromSpec(&method_spec), *lease = (PyObject *)lease_type();
+    if (made == NULL || launcher == NULL || enqueuer == NULL || method == NULL || lease == NULL
         || PyModule_AddObjectRef(made, "Launcher", launcher) < 0 || PyModule_AddObjectRef(made, "Enqueuer", enqueuer) < 0
-        || PyModule_AddObjectRef(made, "Lease", lease) < 0 || PyModule_AddIntConstant(made, "INTERFACE", 4) < 0)
+        || PyModule_AddObjectRef(made, "Lease", lease) < 0 || PyModule_AddObjectRef(made, "Method", method) < 0
+        || PyModule_AddIntConstant(made, "INTERFACE", 5) < 0)
         Py_CLEAR(made);
     Py_XDECREF(launcher);
     Py_XDECREF(enqueuer);
+    Py_XDECREF(method);
     return made;
 }

@@ -4,24 +4,29 @@
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native
 from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
+from mdhnp.calls import observe
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback
+from mdhnp.calls.store import entries
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.settings import config
+from mdhnp.settings import config, inside
 
 __all__: list[str] = []
 
 #: What an operator takes beside pyopencl's arrays; what an index of a view is made of.
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
+_PLACE = (entries, Array, config, inside, vars(observe))
 _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
@@ -52,7 +57,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         self[...] = result
         return self
 
-    return operator, exchanged, in_place
+    return _compiled(name, operator), exchanged, in_place
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
@@ -71,7 +76,19 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
-    return method
+    return _compiled(name, method)
+
+
+def _compiled(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make what finds calls of the package's function again sooner, where these are on nothing but Arrays."""
+    if native.Method is None:
+        return method
+
+    def what_of(rank: int) -> Any:
+        found = getattr(_public(name), "what_of", None)
+        return None if found is None else found(rank)
+
+    return wraps(method)(native.Method(method, what_of, _PLACE))
 
 
 class _Methods:

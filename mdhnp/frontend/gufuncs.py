@@ -17,7 +17,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
@@ -297,6 +297,7 @@ _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
     for name in _CORES
 )
+repeatable(lambda rank: (_MATMUL,))(matmul)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert

@@ -19,7 +19,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.pairwise import keep_order
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
 
@@ -148,6 +148,7 @@ def unary(
     entry = Elementwise(name, takes, compute)
     what = entry.what
 
+    @repeatable(lambda rank: what)
     @public(
         summary,
         x=f"Array: Of {_kinds(takes)}.",
@@ -177,6 +178,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
     entry = Elementwise(name, takes)
     what = entry.what
 
+    @repeatable(lambda rank: what)
     @public(
         summary,
         x1=operand_of(takes),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mdhnp.errors import guarded
 
@@ -86,6 +86,19 @@ def public(
             lines += ["", title, "-" * len(title), *text] if text else []
         function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
         return guarded(function) if guard else function
+
+    return made
+
+
+def repeatable(what_of: Callable[[int], tuple[Any, ...]]) -> Callable[[Function], Function]:
+    """Say what a function calls, if it is given nothing but Arrays, by the first one's rank.
+
+    The operator or method that Arrays have of it need not call it, then, to find what it calls again.
+    """
+
+    def made(function: Function) -> Function:
+        cast(Any, function).what_of = what_of
+        return function
 
     return made
 

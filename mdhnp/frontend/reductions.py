@@ -21,7 +21,7 @@ from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import Graph, MdHom, Step, index, trace
 from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import identity_function
@@ -187,6 +187,7 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
         raise_named(routine.name, error)
 
 
+@repeatable(lambda rank: (_SUM, tuple(range(rank)), False, None))
 @_of_numbers(
     "Add elements, as ``numpy.sum`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 0 for no elements.",
@@ -196,6 +197,7 @@ def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, kee
     return _called(_SUM, x, axis, keepdims, dtype)
 
 
+@repeatable(lambda rank: (_PROD, tuple(range(rank)), False, None))
 @_of_numbers(
     "Multiply elements, as ``numpy.prod`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 1 for no elements.",
@@ -205,6 +207,7 @@ def prod(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, ke
     return _called(_PROD, x, axis, keepdims, dtype)
 
 
+@repeatable(lambda rank: (_ANY, tuple(range(rank)), False))
 @_reduction(
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
@@ -213,6 +216,7 @@ def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return _called(_ANY, x, axis, keepdims)
 
 
+@repeatable(lambda rank: (_ALL, tuple(range(rank)), False))
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
 def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return _called(_ALL, x, axis, keepdims)
@@ -226,6 +230,7 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     return _called(_COUNT_NONZERO, x, axis, keepdims)
 
 
+@repeatable(lambda rank: (_MAX, tuple(range(rank)), False))
 @_ordered(
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
@@ -234,6 +239,7 @@ def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return _called(_MAX, x, axis, keepdims)
 
 
+@repeatable(lambda rank: (_MIN, tuple(range(rank)), False))
 @_ordered(
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",

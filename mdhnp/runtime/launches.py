@@ -44,7 +44,7 @@ class Launch(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LaunchState:
     """Memory and launches of one call at a time. OpenCL's errors are those of :func:`translating`."""
 
