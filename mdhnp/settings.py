@@ -175,12 +175,12 @@ class Config:
     #: to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
     #: estimated to be faster.
     specialise: Specialise = _setting("specialise")
-    #: How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
-    #: with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
-    #: 2^-10 a product), for a third of the instructions; sums are float32. "high" is another name of "highest", for
-    #: programs that know it from elsewhere: three such products of parts of the factors are as exact as float32.
-    #: Without effect on other types and devices, and where NumPy computes. The environment variable ``MDHNP_PRECISION``
-    #: gives the first value.
+    #: How exact products of float32 and of complex64 must be, unless a call says so itself. "highest": as float32.
+    #: "default": devices with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a
+    #: relative error of up to 2^-10 a product), for a third of the instructions; sums are float32. "high" is another
+    #: name of "highest", for programs that know it from elsewhere: three such products of parts of the factors are as
+    #: exact as float32. Without effect on other types and devices, and where NumPy computes. The environment variable
+    #: ``MDHNP_PRECISION`` gives the first value.
     precision: Precision = _setting("precision")
     #: What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
     #: estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``

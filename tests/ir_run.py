@@ -33,7 +33,18 @@ Array = np.ndarray[Any, Any]
 SUBGROUP = 32
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 #: Operations that are none of NumPy's.
-_IN_REGISTERS = {"splat", "convert", "retype", "lower", "upper", "high_bits", "bits", "pack", "rounding_error"}
+_IN_REGISTERS = {
+    "splat",
+    "convert",
+    "retype",
+    "lower",
+    "upper",
+    "high_bits",
+    "bits",
+    "pack",
+    "pack_bytes",
+    "rounding_error",
+}
 #: Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
 #: Bytes of a row that a work-item points at.
@@ -327,6 +338,10 @@ class _Item(Evaluator):
                 return np.asarray(args[0]).view(v.dtype)[()]
             case "pack":
                 return np.array(args).view(v.dtype)[0]
+            case "pack_bytes":
+                *values, byte = args
+                chosen = [int(x) >> 8 * int(byte) & 255 for x in values]
+                return np.array(chosen, np.uint8).view(v.dtype)[0]
             case "rounding_error":
                 total, before, added = args
                 return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]

@@ -393,6 +393,11 @@ MULTIPLIED: dict[str, Named] = {
         _ATOM, local_tile=(16, 8, 32), private_tile=(2, 2, 32), combine_on="global", atom="s8", stages=2,
         local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1))),
     ), "i1"),
+    # bytes of wider integers
+    "gemm_i16": Named(GEMM, ((18, 48), (48, 12)), dict(
+        _ATOM, local_tile=(16, 8, 32), private_tile=(2, 2, 32), combine_on="global", atom="u8 of 16 bits", stages=2,
+        local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1))),
+    ), "i2"),
 }  # fmt: skip
 
 #: Devices that not every test runs on, by what their kernels are for.

@@ -26,6 +26,7 @@ from mdhnp.codegen.store import clipped, element_point, shifted, store_all, stor
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.matrices import as_summed
 
 
@@ -47,7 +48,7 @@ def declare_local(c: Context) -> None:
 
 def emit_tiles(c: Context) -> None:
     """Build the loops over local tiles, and what is in them."""
-    c = replace(c, h=as_summed(c.h, c.s)) if c.s.atom else c
+    c = replace(c, h=as_summed(c.h, ATOMS[c.s.atom])) if c.s.atom else c
     outer = [d for d in c.global_order if d in c.kept]
     inner = [d for d in c.global_order if d in c.combined]
     if c.combined and c.s.results == "global":

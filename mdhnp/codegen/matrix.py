@@ -64,6 +64,8 @@ class _Products:
     def __init__(self, c: Context, acc: Accumulators, local: dict[int, Index], watched: Register | None) -> None:
         self._c, self._local, self._watched = c, local, watched
         self._atom: Atom = ATOMS[c.s.atom]
+        # Elements that are loaded for one register.
+        self._together = self._atom.packed if self._atom.places == 1 else 1
         self._rows, self._columns, self._terms = c.s.atom_dims
         found, sides = oriented(c.h, *c.s.atom_dims), operands(c.h, *c.s.atom_dims)
         assert found is not None and sides is not None
@@ -111,8 +113,9 @@ class _Products:
         for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
             for n, p in ((n, p) for n, some in enumerate(self._sums) for p in some):
                 a, b = negative[p.left] if p.negated else left[p.left], right[p.right]
+                i, j = p.bytes or (one, other)
                 for (offsets, x), (o, y) in product(zip(downs, a, strict=True), zip(columns, b, strict=True)):
-                    c.build.add(MatrixProduct(atom.name, self._into(n, offsets, o, others), x[one], y[other]))
+                    c.build.add(MatrixProduct(atom.name, self._into(n, offsets, o, others), x[i], y[j]))
 
     def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
         """Parts of the number that has the other sign."""
@@ -134,17 +137,20 @@ class _Products:
         places = [
             (offsets[row // DOWN], first + term)
             for offsets in groups
-            for row, term in map(fragment.place, fragment.numbers[:: self._atom.packed])
+            for row, term in map(fragment.place, fragment.numbers[:: self._together])
         ]
         if turned is None:
             found = [self._element(stem, factor, place, others) for place in places]
         else:
             found = self._rows_of_blocks(stem, factor, places, others, turned)
-        count = self._atom.registers(fragment)
+        count = len(fragment.numbers) // self._together
         return [tuple(found[n : n + count]) for n in range(0, len(found), count)]
 
     def _element(self, stem: str, factor: Factor, place: tuple[int, int], others: dict[int, int]) -> Value:
-        """One register: of the factor with columns that of the column which is the lane's number down."""
+        """A register, or an element, of which several registers have a byte.
+
+        The lane's column, of the factor with columns, is that of its number down.
+        """
         number, access = factor
         local = {d: where + others.get(d, 0) for d, where in self._local.items()}
         if self._across[factor] == self._rows:
@@ -153,7 +159,7 @@ class _Products:
             local[self._columns] = self._column + place[0]
         build, values = self._c.build, list[Value]()
         name = build.shared if self._c.s.private_copies[number] else build.name
-        for n in range(self._atom.packed):
+        for n in range(self._together):
             local[self._terms] = self._term + (place[1] + n)
             values.append(load(self._c, number, access, Point(dict(local), dict(local))))
         return name(stem, values[0] if len(values) == 1 else Apply("pack", tuple(values), _BITS))
@@ -189,11 +195,19 @@ class _Products:
         """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
         if self._c.h.inputs[factor[0]].dtype.name not in self._atom.values:
             return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v, self._atom.bits)) for v in values]),)
+        if self._atom.places > 1:
+            return tuple([self._bytes(stem, n, values) for n in range(self._atom.places)])
         if not self._atom.split:
             return (values,)
         high = [self._c.build.name(f"{stem}_high", _high(v, self._atom.bits)) for v in values]
         low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
         return tuple(high), tuple(low), values
+
+    def _bytes(self, stem: str, byte: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """A byte of each integer, several in a register."""
+        number, each = Const(str(byte), _BITS), self._atom.packed
+        some = [(*values[n : n + each], number) for n in range(0, len(values), each)]
+        return tuple([self._c.build.name(f"{stem}_byte", Apply("pack_bytes", args, _BITS)) for args in some])
 
     def _watch(self, factors: Sequence[tuple[tuple[Value, ...], ...]], who: Index, count: int, step: int) -> None:
         """Of the work-items that load the same elements some look at them."""

@@ -79,6 +79,8 @@ class Atom:
     #: Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
     #: and low by high.
     split: bool = False
+    #: Bytes of an integer, if each is an operand: then sums of their products are by the place of these.
+    places: int = 1
     #: The first of NVIDIA's architectures that has it: ten times its compute capability.
     capability: int = 80
 
@@ -105,12 +107,12 @@ class Atom:
     @property
     def itemsize(self) -> int:
         """Bytes of an operand's element in local memory."""
-        return np.dtype(self.operand).itemsize
+        return np.dtype(self.operand).itemsize * self.places
 
     @property
     def packed(self) -> int:
         """Elements of an operand in each register; several are neighbours of a row."""
-        return max(4 // self.itemsize, 1)
+        return max(4 // np.dtype(self.operand).itemsize, 1)
 
     def registers(self, operand: Fragment) -> int:
         return len(operand.numbers) // self.packed
@@ -201,4 +203,11 @@ _U8 = replace(
     instruction="mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
 )
 
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8)}
+#: Modulo 2^16 and 2^32 signed integers are unsigned ones.
+_BYTES_OF_2 = replace(_U8, name="u8 of 16 bits", values=("int16", "uint16"), places=2, speed=8.0)
+_BYTES_OF_4 = replace(_U8, name="u8 of 32 bits", values=("int32", "uint32"), places=4, speed=2.4)
+
+ATOMS: dict[str, Atom] = {
+    atom.name: atom
+    for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)
+}

@@ -114,7 +114,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
         a, b = left[0], right[0]
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
         points = _POINTS if atom.rounds and not single else _MORE_POINTS
-        most = MOST_POINTS * (2 if single else 1) // len(h.outputs)
+        most = MOST_POINTS * (2 if single else 1) // (len(h.outputs) * atom.places)
         sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
         rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
         columns = _ways(access, access.only(b, a), b, points, 0)

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +18,22 @@ from mdhnp.settings import Level
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
 
+_BYTE = 255
+
 #: The number of an input, and which of its accesses.
 Factor = tuple[int, int]
 
 
 class Product(NamedTuple):
-    """A product of two accesses that is added, or subtracted."""
+    """A product of two accesses that is added, or subtracted; or of a byte of each, the lowest is number 0."""
 
     left: Factor
     right: Factor
     negated: bool
+    bytes: tuple[int, int] | None = None
+
+    def turned(self) -> "Product":
+        return Product(self.right, self.left, self.negated, self.bytes and self.bytes[::-1])
 
 
 #: For each result of an MDH, the products that are added at each point.
@@ -54,17 +61,30 @@ def _products(h: MdHom, f: Function, n: int, negated: bool) -> Iterator[Product 
     elif step.op == "negative":
         yield from _products(h, f, step.args[0], not negated)
     elif step.op == "multiply":
-        found = []
-        for arg in step.args:
-            factor = f.body[arg]
-            # Float16 is multiplied as float32, conjugates have negative parts.
-            while factor.op == "negative" or (factor.op == "cast" and factor.dtype == step.dtype):
-                negated ^= factor.op == "negative"
-                factor = f.body[factor.args[0]]
-            found += [h.accesses[factor.position]] if factor.op == "param" else []
-        yield Product(found[0], found[1], negated) if len(found) == len(step.args) else None
+        (one, minus, left), (other, turned, right) = (_factor(h, f, arg, step.dtype) for arg in step.args)
+        numbers = None if left is None or right is None else (left, right)
+        alike = (left is None) == (right is None)
+        known = one is not None and other is not None and alike
+        yield Product(one, other, negated ^ minus ^ turned, numbers) if known else None  # type: ignore[arg-type]
     else:
         yield None
+
+
+def _factor(h: MdHom, f: Function, n: int, dtype: np.dtype[Any]) -> tuple[Factor | None, bool, int | None]:
+    """Return the access that is a factor of products of a type, whether it is negated, and the number of its byte.
+
+    Float16 is multiplied as float32, conjugates have negative parts.
+    """
+    step, negated, byte = f.body[n], False, None
+    while step.op in {"negative", "bitwise_and", "right_shift"} or (step.op == "cast" and step.dtype == dtype):
+        if step.op == "bitwise_and":
+            byte = 0 if f.body[step.args[1]].literal == str(_BYTE) else -1
+        elif step.op == "right_shift":
+            shift = f.body[step.args[1]].literal
+            byte = int(shift) // 8 if byte == 0 and shift else -1
+        negated ^= step.op == "negative"
+        step = f.body[step.args[0]]
+    return (h.accesses[step.position] if step.op == "param" and byte != -1 else None), negated, byte
 
 
 def multiplied(h: MdHom) -> int:
@@ -82,10 +102,7 @@ def oriented(h: MdHom, rows: int, columns: int, terms: int) -> Products | None:
         return tuple([h.inputs[factor[0]].depends_on(d) for d in (rows, columns, terms)])
 
     left, right = (True, False, True), (False, True, True)
-    turned = [
-        [p if moves(p.left) == left else Product(p.right, p.left, p.negated) for p in some]
-        for some in products(h) or ()
-    ]
+    turned = [[p if moves(p.left) == left else p.turned() for p in some] for some in products(h) or ()]
     fits = all((moves(p.left), moves(p.right)) == (left, right) for some in turned for p in some)
     return tuple(map(tuple, turned)) if turned and fits else None
 
@@ -104,7 +121,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     types = {h.inputs[number].dtype.name for p in found for number, _ in (p.left, p.right)}
     result, *others = {t.name for t in h.scalar.dtypes}
     negated = any(p.negated for p in found)
-    if not found or others:
+    if not found or others or any(p.bytes for p in found):
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
     return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
@@ -113,23 +130,37 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
 def _summed(result: str, atom: Atom) -> bool:
     """Whether an instruction's sums give those of a type; sums of integers are right modulo any power of two."""
     kinds, sizes = zip(*[(t.kind, t.itemsize) for t in map(np.dtype, (result, atom.result))], strict=True)
-    return result == atom.result or ({*kinds} <= {*"iu"} and sizes[0] <= sizes[1])
+    most = atom.places if atom.places > 1 else sizes[1]
+    return result == atom.result or ({*kinds} <= {*"iu"} and sizes[0] <= most)
 
 
-def as_summed(h: MdHom, s: Schedule) -> MdHom:
-    """The same with sums in the type of the schedule's instruction: of wider integers, whose last bits are kept."""
-    given, types, total = h.scalar.dtypes, h.scalar.parameters, np.dtype(ATOMS[s.atom].result)
-    if {*given} == {total}:
+def as_summed(h: MdHom, atom: Atom) -> MdHom:
+    """The same with sums in the type of the schedule's instruction: of wider integers, whose last bits are kept.
+
+    Where its operands are the bytes of integers there is a sum for each place of their products.
+    """
+    given, types, total, places = h.scalar.dtypes, h.scalar.parameters, np.dtype(atom.result), range(atom.places)
+    if {*given} == {total} and atom.places == 1:
         return h
     scalar, finish = Recorder(), Recorder()
     read = dict(zip(h.accesses, scalar.parameters(types), strict=True))
-    results, totals = list[int](), [total] * len(given)
-    for some in products(h) or ():
-        terms = [Symbol(scalar, read[p.left]).astype(total) * Symbol(scalar, read[p.right]).astype(total) for p in some]
+    results, totals = list[int](), [total] * len(given) * len(places)
+
+    def factor(access: Factor, byte: int) -> Any:
+        whole = Symbol(scalar, read[access]).astype(total)
+        return whole if atom.places == 1 else (whole >> 8 * byte if byte else whole) & _BYTE
+
+    for some, place in product(products(h) or (), places):
+        terms = [factor(p.left, n) * factor(p.right, place - n) for p in some for n in range(place + 1)]
         results.append(sum(terms[1:], terms[0]).number)
     numbers = finish.parameters([*totals, *types])
-    kept = [Symbol(finish, n).astype(t).number for n, t in zip(numbers, given, strict=False)]
-    last = finish.paste(h.finish or identity_function(given), [*kept, *numbers[len(given) :]])
+    kept = []
+    for n, dtype in enumerate(given):
+        sums = [Symbol(finish, numbers[n * len(places) + place]) for place in places]
+        kept.append(
+            sum([total << 8 * place for place, total in enumerate(sums) if place], sums[0]).astype(dtype).number
+        )
+    last = finish.paste(h.finish or identity_function(given), [*kept, *numbers[len(totals) :]])
     add = pw("add").resolve(totals)
     return replace(
         h,
@@ -213,7 +244,7 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     (number, access), copy = factor, s.local_copies[factor[0]]
     view, terms = h.inputs[number], s.atom_dims[2]
     itemsize = tile_itemsize(view, packed=packed(s))
-    if copy is None or copy.blocked or itemsize > 4:
+    if copy is None or copy.blocked or itemsize > 4 or ATOMS[s.atom].places > 1:
         return None
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
     index, wide = view.accesses[access][inner], WIDEST // itemsize

@@ -109,9 +109,10 @@ class ResultTile:
         self._plain = added / (caps.compute_units * unit.lanes * unit.clock)
         self._added = rows.size * columns.size * multiplied
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-        products = (3 if atom.split else 1) * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
+        parts = 3 if atom.split else atom.places * (atom.places + 1) // 2
+        products = parts * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         loads = zip(_loads(atom, rows.each, columns.each), inputs, strict=True)
-        reads = sum(n * len(some) for n, some in loads) / (_AT_ONCE if atom.packed > 1 else 1)
+        reads = sum(n * len(some) for n, some in loads) / (_AT_ONCE if atom.packed > 1 and atom.places == 1 else 1)
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
         faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed

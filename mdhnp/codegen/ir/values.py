@@ -78,6 +78,7 @@ class Apply:
     high_bits        a float rounded to so many bits of significand (the second operand); ties go away from 0
     bits             the bits of a float as an unsigned integer
     pack             the bits of values as one unsigned integer, those of the first value last
+    pack_bytes       the same of a byte of each of four integers, whose number is the fifth operand
     rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
     ================ ==========================================================================================
     """

@@ -79,6 +79,20 @@ def load_matrix(helpers: Helpers, name: str, blocks: int, *, turned: bool) -> st
     return helpers.define("void", function, f"{parameters}, uint row", body)
 
 
+def pack_bytes(helpers: Helpers, byte: int) -> str:
+    """Ask for a function that gives a byte of each of four integers in one, the first one's last.
+
+    Two bytes of two integers are chosen at once, so that other bytes' functions have that in common.
+    """
+    pair, pairs = ("0x5140", "0x7362")[byte // 2], ("0x5410", "0x7632")[byte % 2]
+    chosen = [
+        f'asm("prmt.b32 %0, %1, %2, {which};" : "=r"({to}) : "r"({x}), "r"({y}));'
+        for to, x, y, which in (("x", "a", "b", pair), ("y", "c", "d", pair), ("r", "x", "y", pairs))
+    ]
+    body = f"uint x, y, r; {' '.join(chosen)} return r;"
+    return helpers.define("uint", f"pack_bytes{byte}", "uint a, uint b, uint c, uint d", body)
+
+
 def shuffle(helpers: Helpers, name: str, lanes: int, *, backwards: bool) -> str:
     """Ask for a function that gives a value that the work-item `d` further on in the subgroup, or before, has.
 

@@ -116,6 +116,9 @@ class Values:
 
     def _apply(self, v: ir.Apply) -> Text:
         args = [self.value(a) for a in v.args]
+        if v.op == "pack_bytes":
+            *values, number = [a.text for a in args]
+            return Text(f"{ptx.pack_bytes(self._helpers, int(number.rstrip('u')))}({', '.join(values)})", v.dtype)
         if v.op in _IN_REGISTERS:
             return _IN_REGISTERS[v.op](args, v.dtype, v.lanes)
         return operation(v.op, args, v.dtype, v.lanes, self._helpers)
