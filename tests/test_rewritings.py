@@ -45,6 +45,7 @@ class Jobs:
         self.seen: list[SearchRewritings] = []
         self.fastest = ALL
         self.error = self.fails = ""
+        self.ratio = 2.0  # how many times as fast it is by turns
 
     def submit(self, job: Any, then: Any, failed: Any) -> bool:
         if not isinstance(job, SearchRewritings):  # of schedules
@@ -70,6 +71,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
         return 1e-6 if name == made.fastest else 1e-3, timed(call, graph, name, device)[1]
 
     monkeypatch.setattr(tune, "_timed", told)
+    monkeypatch.setattr(tune, "by_turns", lambda works, *_: [[1e-3] * 10, [1e-3 * made.ratio] * 10])
     monkeypatch.setattr(tune, "_FEWEST", 1)
     monkeypatch.setattr(tune, "_FILL", 0.0)
     monkeypatch.setattr(tune, "tune_stage", lambda *_: (None, False))
@@ -106,6 +108,16 @@ def test_calls_take_the_fastest_way_that_was_found(device: Device, jobs: Jobs, f
         forget()
         assert kernels(x) == steps  # and of new plans
     assert [job.resident for job in jobs.seen] == [resident]
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.02])
+def test_a_way_that_is_not_faster_by_turns_is_not_taken(device: Device, jobs: Jobs, ratio: float) -> None:
+    jobs.fastest, jobs.ratio = NONE, ratio
+    with mdhnp.device(device), config(host="never"):
+        assert [kernels(X) for _ in range(3)] == [WAYS[ALL]] * 3
+        known = measured(WRITTEN, device)
+    assert {*known} == {*WAYS}
+    assert min(known, key=lambda name: known[name]) == ALL
 
 
 def test_a_way_that_cannot_be_computed_is_none(device: Device, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

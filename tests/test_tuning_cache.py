@@ -34,7 +34,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCac
 
 def test_what_is_put_is_found_again(tuned: TuningCache) -> None:
     failed = Measurement(RICH, None, "build", "no such type: half\udcff")
-    assert keep(tuned, key(), entry(), measurement(1), failed)
+    keep(tuned, key(), entry(), measurement(1), failed)
     for found in (tuned, again(tuned)):
         assert found.get(key()) == entry()
         assert found.measurements(key()) == [measurement(1), replace(failed, message="no such type: half?")]
@@ -64,24 +64,13 @@ def test_the_folder_is_asked_for_each_time(tmp_path: Path, monkeypatch: pytest.M
     assert cache().path.parent == tmp_path / "b"
 
 
-@pytest.mark.parametrize(
-    ("new", "kept"),
-    [
-        (entry(0.5e-3), True),
-        (entry(1e-3), False),
-        (entry(2e-3), False),
-        (entry(0.5e-3, tuned_at="2026-02-03T03:05:06Z"), False),
-        (entry(0.5e-3, tuned_at="2026-02-03T06:05:06.25+01:00"), True),  # one hour later
-        (entry(0.5e-3, tuned_at="2026-02-03T04:05:06+01:00"), False),  # one hour earlier
-    ],
-)
-def test_only_a_faster_and_later_entry_takes_anothers_place(tuned: TuningCache, new: BestSchedule, kept: bool) -> None:
+@pytest.mark.parametrize("new", [entry(0.5e-3), entry(2e-3), entry(0.5e-3, tuned_at="2026-02-03T06:05:06.25+01:00")])
+def test_an_entry_takes_anothers_place_whatever_its_time(tuned: TuningCache, new: BestSchedule) -> None:
+    """Times of two moments say nothing: who puts it has compared both."""
     keep(tuned, key(), entry(), measurement(0))
-    assert keep(tuned, key(), new, measurement(1)) is kept
-    assert tuned.get(key()) == (new if kept else entry())
-    assert tuned.measurements(key()) == [measurement(0), measurement(1)]
-    assert tuned.put(key(), new, replace=True)
+    keep(tuned, key(), new, measurement(1))
     assert tuned.get(key()) == new
+    assert tuned.measurements(key()) == [measurement(0), measurement(1)]
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
@@ -138,8 +127,8 @@ def test_verify_names_rows_that_cannot_be_read(tuned: TuningCache) -> None:
     assert any("generator version 0" in problem for problem in tuned.verify("1"))
     assert tuned.get(key()) is None
     assert tuned.measurements(key()) == []
-    assert tuned.put(key(), entry()), "what cannot be read holds no place"
-    assert tuned.get(key()) == entry()
+    tuned.put(key(), entry())
+    assert tuned.get(key()) == entry(), "what cannot be read holds no place"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +191,7 @@ def test_two_processes_write_at_once(tuned: TuningCache) -> None:
     assert len(tuned.entries()) == 81
     found = tuned.get(key())
     assert found is not None
-    assert found.seconds == 1 / 80
+    assert found.seconds in (1 / 79, 1 / 80), "the last one of either"
     assert tuned.verify() == []
 
 
@@ -269,7 +258,7 @@ def test_a_killed_process_leaves_all_it_measured(tuned: TuningCache) -> None:
     assert found == [measurement(n) for n in range(len(found))]
     assert tuned.verify() == []
     assert tuned.claim(key(), "mine") == "mine", "the dead process's claim is void"
-    assert tuned.put(key(), entry())
+    tuned.put(key(), entry())
 
 
 # Claims

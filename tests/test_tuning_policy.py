@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from separate import separate
 from tiers import decide, own_helper
 
 import mdhnp
@@ -29,7 +30,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning import background, processes
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import BestSchedule
+from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.search import session
 from mdhnp.tuning.search.session import Tuned, search
@@ -75,6 +76,29 @@ def product(x: np.ndarray = A) -> Kernels:
     plan = seen[0][0]
     assert isinstance(plan, Kernels)
     return plan
+
+
+def test_calls_on_arrays_keep_the_plan_that_a_search_keeps(
+    device: Device, searched: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They return before their kernels ran, so that they cannot try what was about as fast for the helper."""
+    where = separate(device)
+    monkeypatch.setattr(searching, "equal_devices", lambda _: [where])
+
+    def search(h: Any, device: Device, budget: float, evaluations: int | None = None) -> tuple[Any, bool]:
+        best, other = default(h, device.caps), Schedule.plain(h.extents, len(h.inputs))
+        cache().put(key_of(h, device), BestSchedule(best, 1e-3, 1, "2026-01-01T00:00:00Z", str(h)))
+        searched.append(evaluations)
+        measurements = Measurement(best, 1e-3, "ok"), Measurement(other, 0.9e-3, "ok")
+        return Tuned(h, best, 1e-3, 1e-3, measurements), False
+
+    monkeypatch.setattr(searching, "tune_stage", search)
+    with mdhnp.device(where), config(tuning="background"), observe() as seen:
+        x = mdhnp.asarray(A, device=where)
+        for _ in range(3):
+            mdhnp.matmul(x, x.T)
+    assert len(searched) == 1
+    assert {plan.schedules for plan, _ in seen} == {(default(canonical(seen[0][0].mdhom), where.caps),)}
 
 
 def test_off_never_searches(searched: list[int | None]) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,12 +23,14 @@ from mdhnp.calls.store import forget
 from mdhnp.mdh import Graph, MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
+from mdhnp.schedule.default import default
 from mdhnp.tuning import processes, times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
-from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
+from mdhnp.tuning.measure import turns as turns_module
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import WorkerError
 from mdhnp.tuning.search import session as session_module
@@ -114,10 +118,15 @@ def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
 
 
 class FakeWorker:
-    """Measures by a rule, on a clock of its own; stands for the workers of all devices."""
+    """Measures by a rule, on a clock of its own; stands for the workers of all devices.
 
-    def __init__(self, seconds: float | Callable[[Schedule], float]) -> None:
+    By turns calls take what a rule of its own says, by default the same.
+    """
+
+    def __init__(self, seconds: float | Callable[[Schedule], float], true: Callable[[Schedule], float] | None) -> None:
         self.rule = seconds if callable(seconds) else lambda _: seconds
+        self.true = true or self.rule
+        self.compared: list[tuple[int, Schedule]] = []
         self.now = 0.0
         self.measured: list[tuple[int, Schedule]] = []
         self.limits: list[float] = []
@@ -134,9 +143,16 @@ class FakeWorker:
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
         seconds = self.rule(schedule)
-        self.all.now += (1 + bench_module.runs_after(seconds, by_turns=True)) * seconds
+        self.all.now += (1 + bench_module.runs_after(seconds, in_a_row=False)) * seconds
         self.measured.append((self.position, schedule))
         return Measurement(schedule, seconds, "ok")
+
+    def turns(self, schedules: list[Schedule], rounds: int, seconds: float) -> list[list[float]]:
+        def work(schedule: Schedule, count: int) -> None:
+            self.compared.append((self.position, schedule))
+            self.all.now += sum(self.true(schedule) for _ in range(count))
+
+        return turns_module.by_turns([partial(work, s) for s in schedules], rounds, seconds)
 
     def kill(self) -> None:
         pass
@@ -145,9 +161,14 @@ class FakeWorker:
         pass
 
 
-def use_fake(monkeypatch: pytest.MonkeyPatch, seconds: float | Callable[[Schedule], float]) -> FakeWorker:
-    worker = FakeWorker(seconds)
+def use_fake(
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float | Callable[[Schedule], float],
+    true: Callable[[Schedule], float] | None = None,
+) -> FakeWorker:
+    worker = FakeWorker(seconds, true)
     monkeypatch.setattr(team_module, "Worker", worker)
+    monkeypatch.setattr(turns_module, "time", SimpleNamespace(perf_counter=lambda: worker.now))
     monkeypatch.setattr(session_module.time, "monotonic", lambda: worker.now)
     return worker
 
@@ -211,8 +232,89 @@ def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
     use_fake(monkeypatch, lambda s: next(moods, 1e-4) if s == good else 2e-4)
     for _ in range(2):
         (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, evaluations=8, progress=False)
-        assert (found.schedule, found.seconds) == (good, 1e-4)
+        assert (found.schedule, found.seconds) == (good, pytest.approx(1e-4))
     assert next(moods, None) is None, "it was searched for"
+
+
+@pytest.mark.parametrize(("slower", "wins"), [(0.8, True), (0.95, True), (0.99, False), (1.0, False), (1.2, False)])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_who_seems_fast_in_the_search_must_be_faster_by_turns(
+    device: Device, monkeypatch: pytest.MonkeyPatch, slower: float, wins: bool, noise: float
+) -> None:
+    """Times of a search are the least of many and of other moments: here all but the default's are a half."""
+    a, rng = np.ones((30, 31), np.float32), Random(1)
+    h = stage_of(a, a.T)
+    start = default(h, device.caps)
+    drawn = lambda: 1.0 + abs(rng.gauss(0.0, noise))  # noqa: E731
+    use_fake(
+        monkeypatch,
+        lambda s: 1e-4 if s == start else 5e-5 * drawn(),
+        lambda s: (1e-4 if s == start else slower * 1e-4) * drawn(),
+    )
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=8, progress=False)
+    assert (found.schedule != start) == wins
+    kept = cache().get(key_of(h, device))
+    assert kept is not None
+    assert (kept.schedule, kept.seconds) == (found.schedule, found.seconds)
+    assert found.default_seconds / found.seconds == pytest.approx(1 / slower if wins else 1.0, rel=0.05)
+    assert len(cache().measurements(key_of(h, device))) == 8, "they are for a search that goes on"
+
+
+def test_what_is_in_use_is_what_must_be_beaten(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of similar extents, say: it may be faster than the default, and than all that a search finds."""
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    used = Schedule.plain(h.extents, len(h.inputs))
+    monkeypatch.setattr(session_module, "untuned_for", lambda *_: Scheduled(used, "similar"))
+    worker = use_fake(monkeypatch, lambda s: 2e-4 if s == used else 1e-4, lambda s: 1e-4 if s == used else 1.1e-4)
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=8, progress=False)
+    assert found.schedule == used
+    assert found.default_seconds / found.seconds == pytest.approx(1.1)
+    assert used in {s for _, s in worker.compared}
+
+
+@pytest.mark.parametrize("is_tuned", [False, True])
+def test_ctrl_c_amid_the_turns_keeps_what_is_in_use(
+    device: Device, monkeypatch: pytest.MonkeyPatch, is_tuned: bool
+) -> None:
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    key, used = key_of(h, device), default(h, device.caps)
+    before = None
+    if is_tuned:
+        used = Schedule.plain(h.extents, len(h.inputs))
+        before = BestSchedule(used, 1e-4, 3, "2026-01-01T00:00:00Z", str(h))
+        cache().put(key, before)
+    calls = iter(range(1000))
+
+    def interrupted(s: Schedule) -> float:
+        if next(calls) == 500:
+            raise KeyboardInterrupt
+        return 1e-4 if s == used else 1e-5
+
+    use_fake(monkeypatch, interrupted)
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=8, progress=False)
+    assert next(calls) > 500
+    assert found.schedule == used
+    assert cache().get(key) == before
+    assert len(cache().measurements(key)) == 8
+
+
+def test_ctrl_c_amid_the_search_leads_to_the_turns(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    used, others = default(h, device.caps), list[Schedule]()
+
+    def searched(s: Schedule) -> float:
+        if s != used:
+            others.append(s)
+        if len(others) > 3:
+            raise KeyboardInterrupt
+        return 1e-4 if s == used else 5e-5 / len(others)
+
+    use_fake(monkeypatch, searched, lambda s: {used: 1e-4, others[2]: 9e-5}[s])
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, progress=False)
+    assert found.schedule == others[2], "the fastest so far, and it is faster"
 
 
 def test_equal_devices_share_a_search(device: Device, monkeypatch):
@@ -227,10 +329,9 @@ def test_equal_devices_share_a_search(device: Device, monkeypatch):
         assert found is not None
         assert not stopped
         assert len({m.schedule for m in found.measurements}) == 20
-        searched, finals = worker.measured[:20], worker.measured[20:]
-        assert len({s for _, s in searched}) == 20, "each measures its own"
-        assert {p for p, _ in searched} == {0, 1}
-        assert {p for p, _ in finals} == {1}, "the first device's, which is the twin"
+        assert len({s for _, s in worker.measured}) == 20, "each measures its own"
+        assert {p for p, _ in worker.measured} == {0, 1}
+        assert {p for p, _ in worker.compared} == {1}, "the first device's, which is the twin"
         rounds.append([m.schedule for m in found.measurements])
     assert rounds[0] == rounds[1]
 
@@ -310,6 +411,7 @@ def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest
 
     really = tune._timed
     monkeypatch.setattr(tune, "_timed", timed)
+    monkeypatch.setattr(tune, "by_turns", lambda works, *_: [[1e-3] * 3, [1.0] * 3])
     mdhnp.tune(fused, x, budget=0.1, evaluations=1, progress=False)
     assert {"all rules", "as written", "without F ∘ map(g) = F(g)"} <= {*tried}
     monkeypatch.setattr(times, "_devices", {})  # as in another process

@@ -25,9 +25,11 @@ def test_exported_entries_come_back(tuned: TuningCache, tmp_path: Path) -> None:
     other = TuningCache(tmp_path / "other" / "tuning.sqlite")
     other.put(key(1, 2, 3), entry(0.5e-3))
     assert other.import_(tmp_path / "all.json") == 1
-    assert other.get(key(1, 2, 3)) == entry(0.5e-3), "the faster one stays"
+    assert other.get(key(1, 2, 3)) == entry(0.5e-3), "what was measured here stays"
     assert other.get(key(4, 5, 6, device="b")) == replace(entry(2e-3), source="imported")
-    other.put(key(1, 2, 3), entry(5e-3), replace=True)
+    other.put(key(1, 2, 3), entry(5e-3))
+    assert other.import_(tmp_path / "all.json") == 0, "however fast others were elsewhere"
+    other.put(key(1, 2, 3), replace(entry(5e-3), source="imported"))
     assert other.import_(tmp_path / "all.json") == 1
     assert other.get(key(1, 2, 3)) == replace(entry(), source="imported")
     assert other.import_(tmp_path / "all.json") == 0

@@ -40,11 +40,11 @@ def measurement(number: int = 0) -> Measurement:
     return Measurement(replace(PLAIN, vector_width=number + 1), 1e-3 + number, "ok", f"number {number}")
 
 
-def keep(tuned: TuningCache, key: Key, entry: BestSchedule, *measurements: Measurement) -> bool:
+def keep(tuned: TuningCache, key: Key, entry: BestSchedule, *measurements: Measurement) -> None:
     """Keep an entry and what was measured for it."""
     for each in measurements:
         tuned.record(key, each)
-    return tuned.put(key, entry)
+    tuned.put(key, entry)
 
 
 def fresh_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCache]:

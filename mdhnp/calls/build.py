@@ -206,6 +206,6 @@ def keep(request: Request, won: Plan, seconds: Times) -> None:
         if known is not None and known.schedule != schedule:
             now = datetime.now(UTC).isoformat()
             tuned = replace(known, schedule=schedule, seconds=seconds[KERNELS], tuned_at=now, source="tuned")
-            cache().put(key, tuned, replace=True)
+            cache().put(key, tuned)
             won = replace(won, origins=("tuned",))
     kernels.keep(won)

@@ -6,30 +6,29 @@ computation has cost. What candidates gain is not counted in (conservative bandi
 
 The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. The
 first sample after a change counts for nothing, nor do those for which threads of the plan before may still spin. The
-plan in use stays unless another one is faster by a margin: else noise would pick plans, and with them the last bits.
+plan in use stays unless another one is faster by the one rule for that (`tuning/measure/turns.py`): else noise would
+pick plans, and with them the last bits.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from math import inf
 from statistics import median
 from typing import Any
 
 from mdhnp.calls.entry import Entry, Spent, Watcher
 from mdhnp.calls.plans import Plan
+from mdhnp.tuning.measure.turns import MARGINS, is_faster
 from mdhnp.warning import warn
 
 #: Part of all time spent that slower plans may have cost.
 _SHARE = 0.05
 
-#: Samples of each plan, round by round, and how many times the fastest one's time a plan may take to stay in.
-_ROUNDS = ((1, 1.5), (3, 1.15), (10, 1.05))
+#: Samples of each plan, round by round, and how many times the fastest one's time a plan may take to stay in: what is
+#: left is what the last samples are to decide.
+_ROUNDS = MARGINS
 
 #: How many times as fast as the plan in use the only candidate must be, before as in the first round, to win with that.
 _CLEAR = 2.0
-
-#: How much faster a plan must be to take another one's place.
-_MARGIN = 1.03
 
 #: What a plan is taken to lose while threads of another one take a core from it: half of the time, or what it was seen
 #: to lose: else the turns of a slow one would never end.
@@ -132,7 +131,7 @@ class Contest(Watcher):
         """Choose who makes the next call: the next plan of the round, or that in use until there is time to lose."""
         if not self._due and self._ends():
             best = min((self._used, *self._others), key=lambda arm: arm.seconds)
-            won = best if self._used.seconds > _MARGIN * best.seconds else self._used
+            won = best if self._beats(best) else self._used
             timed = [arm for arm in (self._used, *self._others, *self._out) if arm.times]
             self._settle(entry, won.plan, [(arm.plan, arm.seconds) for arm in timed])
             return
@@ -160,10 +159,14 @@ class Contest(Watcher):
             if arm.seconds > limit * best:
                 self._leave_out(arm)
         self._round += 1
-        alone = len(self._others) == 1
-        clear = alone and self._others[0].known * _CLEAR <= 1.0
-        beaten = alone and self._used.seconds > (limit if self._round > 1 else _CLEAR if clear else inf) * best
+        beaten = len(self._others) == 1 and self._beats(self._others[0])
+        if beaten and self._round == 1:
+            beaten = max(self._others[0].known, best / self._used.seconds) * _CLEAR <= 1.0
         if self._round == len(self._rounds) or not self._others or beaten:
             return True
         self._due = [self._used, *self._others]
         return False
+
+    def _beats(self, arm: _Arm) -> bool:
+        """Whether a plan takes the place of the one in use; several calls in a row make no pairs, but ranks do."""
+        return is_faster(sorted(arm.times), sorted(self._used.times))

@@ -73,9 +73,10 @@ class SearchJob:
         tuned = [self._tuned(h, device) for h in stages]
         best = [tuned_for(h, device) for h in stages]
         tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _near(tuned[0], best[0])]
+        # Calls that cannot time them go on with the first, which was faster by turns, or in use before.
         candidates = tuple(
-            pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in each if s is not None], ""), device, 1.0)
-            for each in tried
+            pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in each if s is not None], ""), device, ratio)
+            for each, ratio in zip(tried, (1.0, *[_NEAR] * _TRIED), strict=False)
             if None not in each
         )
         return SearchResult(entries_of([key_of(h, device) for h in stages]), candidates)
@@ -96,9 +97,10 @@ def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, BestSchedule], ...]:
 
 
 def learn(entries: Iterable[tuple[Key, BestSchedule]]) -> None:
-    """Put what the helper has found into this process's tuning cache."""
+    """Put what the helper has found into this process's tuning cache, where the file could not be written."""
     for key, tuned in entries:
-        cache().put(key, tuned)  # there already, unless the file cannot be written
+        if cache().get(key) is None:
+            cache().put(key, tuned)
 
 
 def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:

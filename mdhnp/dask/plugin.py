@@ -93,7 +93,7 @@ def collect(client: Client | None = None) -> int:
     Returns
     -------
     int
-        Schedules that are new here, or faster than those known.
+        Schedules that are new here.
     """
     found = (client or get_client()).run(exported)
     return sum([imported(text) for text in dict.fromkeys(found.values())])

@@ -88,20 +88,12 @@ class TuningCache:
         entries = ((k, e if isinstance(e := found[k], BestSchedule) else _content(e, read_entry)) for k in comparable)
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
-    def put(self, key: Key, entry: BestSchedule, *, replace: bool = False) -> bool:
-        """Keep an entry in place of one that is slower and was not tuned later, or with `replace` of any.
+    def put(self, key: Key, entry: BestSchedule) -> None:
+        """Keep an entry in place of any other: who puts it has compared both by turns.
 
-        Gives whether it was kept.
+        Seconds of two entries are none of one moment, and say nothing of which is faster.
         """
-
-        def work(db: sqlite3.Connection) -> bool:
-            old = _one(db, "entry", key, read_entry)
-            if old is not None and not replace and (entry.seconds >= old.seconds or entry.tuned_at < old.tuned_at):
-                return False
-            _set(db, "entry", key, json.dumps(entry.fields()))
-            return True
-
-        return self._database.write(work)
+        self._database.write(lambda db: _set(db, "entry", key, json.dumps(entry.fields())))
 
     def record(self, key: Key, measurement: Measurement) -> None:
         self._database.write(lambda db: _set(db, "measurement", key, json.dumps(measurement.fields()), None))
@@ -209,7 +201,7 @@ class TuningCache:
         return len(chosen)
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what :meth:`export` wrote: entries that are faster than the user's own, and times where there are none.
+        """Add what :meth:`export` wrote: entries and times where the user has none that were measured here.
 
         Gives how many entries were added. ValueError if anything in the file is wrong, with what and where; then
         nothing is added. OSError if it cannot be read.
@@ -220,7 +212,7 @@ class TuningCache:
             added = 0
             for key, entry in found:
                 old = _one(db, "entry", key, read_entry)
-                if old is None or entry.seconds < old.seconds:
+                if old is None or (old.source != "tuned" and entry.seconds < old.seconds):
                     _set(db, "entry", key, json.dumps(entry.fields() | {"source": "imported"}))
                     added += 1
             for key, plans in times.items():

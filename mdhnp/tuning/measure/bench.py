@@ -1,14 +1,16 @@
 """What a worker process does: builds candidates, compares their results, times them. Others only compile.
 
 Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
-compared with the first schedule's before it is timed. A machine that others use is now faster, now slower: so each
-candidate takes turns with a fast one before it, and its time is what it would have been then. It must not know what is
-searched, nor the cache.
+compared with the first schedule's before it is timed, by whole calls as users make them: those on a device's own memory
+in a row, of which only the last is waited for. A machine that others use is now faster, now slower: so each candidate
+takes turns with a fast one before it, and its time is what it would have been then. It must not know what is searched,
+nor the cache.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -17,15 +19,17 @@ import numpy.typing as npt
 
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, Computation, Stage, interleaved
+from mdhnp.runtime import resident
 from mdhnp.runtime.devices import equal_devices
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.pending import LaunchError
+from mdhnp.runtime.pending import LaunchError, synchronize
 from mdhnp.runtime.programs import BuildError, build, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.check import drawn, is_close
+from mdhnp.tuning.measure.turns import by_turns
 
 Array = npt.NDArray[Any]
 
@@ -33,10 +37,10 @@ Array = npt.NDArray[Any]
 _CUT_OFF = 1.5
 #: What candidates take turns with gives way to one that takes less than this part of its time.
 _MUCH_FASTER = 0.5
-#: Timed runs of a candidate: enough to fill this time, within these counts. A device with a clock of its own runs short
-#: kernels more often, so that it is awake and the least time is not chance.
-_FILL, _FEWEST, _MOST, _MOST_ALONE = 0.03, 3, 25, 1000
-#: A run that takes less, in seconds, on a device with a clock of its own is judged by the least of so many in a row.
+#: Timed runs of a candidate: enough to fill this time, within these counts. On a device with memory of its own short
+#: calls are made more often, in a row, so that it is awake.
+_FILL, _FEWEST, _MOST, _MOST_IN_A_ROW = 0.03, 3, 25, 1000
+#: A call there that takes less, in seconds, most of which is the wait for it, is judged by so many in a row.
 _SHORT, _AWAKE = 1e-3, 20
 #: A run that takes longer, in seconds, is precise enough alone.
 _LONG = 0.2
@@ -72,9 +76,9 @@ def perform(method: str, *arguments: Any) -> Any:
     return getattr(_bench, method)(*arguments)
 
 
-def runs_after(first: float, *, by_turns: bool) -> int:
-    """How often a candidate is run again whose first run took that many seconds, by turns with another or alone."""
-    most = _MOST if by_turns else _MOST_ALONE
+def runs_after(first: float, *, in_a_row: bool) -> int:
+    """How often a candidate is run again whose first run took that many seconds, by turns with another or in a row."""
+    most = _MOST_IN_A_ROW if in_a_row else _MOST
     return 0 if first > _LONG else min(max(round(_FILL / max(first, 1e-9)), _FEWEST), most)
 
 
@@ -93,10 +97,13 @@ class Bench:
         rng = np.random.default_rng(task.seed)
         # All addresses of a view, from the array's lowest to the highest one.
         self.inputs = [drawn(v.offset + v.elements(), v.dtype, rng) for v in self.h.inputs]
+        #: What calls are made on: these arrays, or views of copies in the device's own memory.
+        self._operands = self.inputs, self.outputs
+        if self.device.own_memory:
+            there = [[resident.upload(self.device, a) for a in arrays] for arrays in self._operands]
+            self._operands = there[0], there[1]
         self._built: dict[Schedule, Executable] = {}
-        plan = self._plan(task.reference)
-        plan(self.inputs, self.outputs)
-        self.right = [o.copy() for o in self.outputs]
+        self.right = self._results(self._plan(task.reference))
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
         #: What candidates take turns with, and its time.
@@ -108,7 +115,7 @@ class Bench:
         program = generate([self.stage], [schedule], self.device.caps, default)
         ready = None if binary is None else load(self.device, program.source, binary)  # noqa: F841 (the plan finds it)
         layouts = [Layout.of(a) for a in self.inputs], [Layout.of(a) for a in self.outputs]
-        plan = Executable(self.device, program, *layouts, keep=False)
+        plan = Executable(self.device, program, *layouts, resident=self.device.own_memory, keep=False)
         if len(self._built) == _KEPT:
             oldest = next(iter(self._built))
             del self._built[oldest]
@@ -142,33 +149,33 @@ class Bench:
                     return Measurement(schedule, None, "wrong", "the result differs from the default schedule's")
                 self._checked.add(schedule)
             first = self._once(plan)
-            if not self.device.svm and first < _SHORT:  # a device at rest takes longer for the first, whatever it is
-                first = self._alone(plan, _AWAKE)
+            if self.device.own_memory and first < _SHORT:
+                first = self._in_a_row(plan, _AWAKE) / _AWAKE
             if best is not None and first > _CUT_OFF * best:
                 first *= self._pace()
                 if first > _CUT_OFF * best:
                     return Measurement(schedule, first, "slow", "cut off after its first run")
-            runs = runs_after(first, by_turns=self.device.svm)
-            seconds = self._by_turns(plan, runs, searching=best is not None)
+            runs = runs_after(first, in_a_row=self.device.own_memory)
+            seconds = self._again(plan, runs, searching=best is not None)
             return Measurement(schedule, seconds or first, "ok", "")
         except (LaunchError, MemoryError) as error:
             return Measurement(schedule, None, "crash", str(error)[:500])
 
-    def _by_turns(self, plan: Executable, runs: int, *, searching: bool) -> float | None:
+    def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
+        """Give the seconds of a call by each schedule, as :func:`mdhnp.tuning.measure.turns.by_turns` does."""
+        return by_turns([partial(self._in_a_row, self._plan(s)) for s in schedules], rounds, seconds)
+
+    def _again(self, plan: Executable, runs: int, *, searching: bool) -> float | None:
         """Time a plan by turns with another, in whose place it comes if it is found much faster; None for no runs."""
         if not runs:
             return None
-        if not self.device.svm:  # it has a clock of its own and nobody else's work; arrays are copied to it once
-            return self._alone(plan, runs)
+        if self.device.own_memory:  # nobody else works there, and what is there stays
+            return self._in_a_row(plan, runs) / runs
         seconds = median(self._once(plan) * self._pace() for _ in range(runs))
         # Replaced each time that one seems faster, all would seem ever faster.
         if self._other is None or (searching and seconds < _MUCH_FASTER * self._other[1]):
             self._other = plan, seconds
         return seconds
-
-    def _alone(self, plan: Executable, runs: int) -> float:
-        """Seconds of the kernels by the device's own clock, each the least of so many runs in a row."""
-        return sum(plan.profile(self.inputs, self.outputs, repeats=runs))
 
     def _pace(self) -> float:
         """How much faster the machine was when what candidates take turns with was timed, than it is now."""
@@ -179,17 +186,30 @@ class Bench:
 
     def _is_right(self, plan: Executable) -> bool:
         """Run once, which also finishes what runtimes put off until a kernel's first run, and compare."""
-        for output in self.outputs:
+        return all(map(is_close, self._results(plan), self.right))
+
+    def _results(self, plan: Executable) -> list[Array]:
+        """Run once, into memory without anything that looks right."""
+        for output, target in zip(self.outputs, self._operands[1], strict=True):
             output.view(np.uint8).fill(0xA5)
-        plan(self.inputs, self.outputs)
-        return all(map(is_close, self.outputs, self.right))
+            if plan.resident:
+                resident.upload_into(self.device, output, target)
+        plan(*self._operands)
+        if plan.resident:
+            return [resident.download(self.device, target) for target in self._operands[1]]
+        return [output.copy() for output in self.outputs]
 
     def _once(self, plan: Executable) -> float:
-        """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
-        if not self.device.svm:
-            return self._alone(plan, 1)
+        return self._in_a_row(plan, 1)
+
+    def _in_a_row(self, plan: Executable, count: int) -> float:
+        """Seconds of so many calls."""
+        inputs, outputs = self._operands
         begin = time.perf_counter()
-        plan(self.inputs, self.outputs)
+        for _ in range(count):
+            plan(inputs, outputs)
+        if plan.resident:
+            synchronize(self.device)
         return time.perf_counter() - begin
 
 

@@ -59,6 +59,15 @@ class Worker:
         found: Measurement = self._ask(schedule, limit, "measure", schedule, best, binary)
         return found
 
+    def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
+        """Give the seconds of a call by each schedule, round by round, as many as there is time for.
+
+        There are none where something fails; WorkerError if the process cannot start.
+        """
+        limit = _START + self._limit * len(schedules) + 2 * seconds  # they may have to be built again
+        found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds)
+        return [[] for _ in schedules] if isinstance(found, Measurement) else found
+
     def compile(self, schedule: Schedule) -> bytes | Measurement:
         """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
         found: bytes | Measurement = self._ask(schedule, self._limit, "compile", schedule)
@@ -170,6 +179,10 @@ class Team:
         for schedule in schedules:
             made = self._compiled(schedule) if self.overlaps else ready[schedule]
             yield made if isinstance(made, Measurement) else self._workers[0].measure(schedule, best, made)
+
+    def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> dict[Schedule, list[float]]:
+        """Give the seconds of a call by each schedule on the first device, as :meth:`Worker.turns` does."""
+        return dict(zip(schedules, self._workers[0].turns(schedules, rounds, seconds), strict=True))
 
     def _compile(self, schedule: Schedule) -> bytes | Measurement:
         """Compile by a process that has nothing to do; there are as many threads as such processes."""

@@ -1,4 +1,4 @@
-"""Tunes one stage of a call: searches, then compares the best by turns, and remembers the winner for good.
+"""Tunes one stage of a call: searches, then compares the best by turns with what is in use, and remembers the winner.
 
 Takes a stage in canonical form and a device. It must not know which call it is from.
 """
@@ -21,23 +21,24 @@ from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
-from mdhnp.tuning.lookup import key_of, tuned_for
-from mdhnp.tuning.measure.bench import TuningTask, runs_after
+from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
+from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
+from mdhnp.tuning.measure.turns import ROUNDS, is_faster
 from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
-_FINALISTS, _ROUNDS = 5, 7
-#: Part of the budget that is kept for timing the finalists again.
-_RESERVE = 0.2
+#: The fastest of a search, and rounds by turns among them: the winner is the challenger of what is in use.
+_FINALISTS, _HEATS = 5, 3
+#: Part of the budget that is kept for timing the finalists again, at least, and at most where so many runs take longer:
+#: three rounds of two, and one before of each. In seconds it is no more than the last number.
+_RESERVE, _MOST_RESERVE, _RUNS, _PATIENCE = 0.2, 0.5, 8, 60.0
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 #: Most processes that compile: candidates of one batch do not profit from what the others tell. For a GPU they need
 #: much more time than measuring does, a second each; but each has some of its memory.
 _BUILDERS, _GPU_BUILDERS = 4, 8
-#: What a run takes besides its kernels where it is not timed by turns.
-_TRIP = 2e-5
 
 # One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
 # search must not wait for its own thread.
@@ -56,9 +57,9 @@ class Tuned:
     mdhom : Computation
         The stage in canonical form.
     schedule : Schedule
-        The best known now, which later calls use.
+        What later calls use: the best that was found, or what was in use before if that is about as fast.
     seconds, default_seconds : float
-        Its time and that of the default schedule, measured in the same run.
+        Of a call by it and by the default schedule, measured in the same run.
     measurements : tuple of Measurement
         Everything measured, in order.
     """
@@ -158,33 +159,40 @@ class _Tuning:
         self._search = Search(h, device.caps, start, seed)
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
-        tuned = tuned_for(h, device)
-        self._used, self._is_tuned, self._by_turns = tuned or start, tuned is not None, device.svm
+        #: What is in use: calls go on with it if nothing is faster.
+        self._used = tuned_for(h, device) or untuned_for(h, device).schedule
+        self._start = start
         self._made: list[Measurement] = []
         self._asked = 0
         self._end = math.inf
 
     def run(self, team: Team, show: bool) -> tuple[Tuned, bool]:
-        """Search, then compare the best by turns; also whether the user ended it early."""
+        """Search, then compare the best with what is in use; also whether the user ended the search."""
         stopped = False
         with team, _bar(show, self._most, self._h) as report:
             try:
                 self._explore(team, report)
-                best, seconds, compared = self._final(team)
             except KeyboardInterrupt:
                 if self._search.best is None:
                     raise
-                # The user has had enough of searching; what was found counts.
-                (best, seconds), compared, stopped = self._search.best, False, True
+                stopped = True  # the user has had enough of searching; what was found counts if it is faster
+            try:
+                best, seconds, default_seconds = self._final(team, hurried=stopped)
+            except KeyboardInterrupt:  # enough of this, too: all stays as it was
+                told = self._told()
+                seconds = told.get(self._used) or told[self._search.finalists(1)[0]]
+                return self._tuned(self._used, seconds, told.get(self._start, seconds)), True
         entry = BestSchedule(
             best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h)
         )
-        # Only an entry that was timed again, in the same minute, gives way to a slower time.
-        if not self._known.put(self._key, entry, replace=compared):
-            kept = self._known.get(self._key)
-            best, seconds = (kept.schedule, kept.seconds) if kept is not None else (best, seconds)
-        default_seconds = self._made[0].seconds if self._made else None
-        return Tuned(self._h, best, seconds, default_seconds or seconds, tuple(self._made)), stopped
+        self._known.put(self._key, entry)
+        return self._tuned(best, seconds, default_seconds), stopped
+
+    def _tuned(self, schedule: Schedule, seconds: float, default_seconds: float) -> Tuned:
+        return Tuned(self._h, schedule, seconds, default_seconds, tuple(self._made))
+
+    def _told(self) -> dict[Schedule, float]:
+        return {m.schedule: m.seconds for m in self._made if m.seconds is not None}
 
     def _explore(self, team: Team, report: _Report) -> None:
         """Measure what the search asks for; the default schedule comes first in every search, and alone."""
@@ -221,50 +229,52 @@ class _Tuning:
         return asked
 
     def _is_late(self) -> bool:
-        return time.monotonic() + self._least() >= self._end - _RESERVE * self._budget
+        """Whether a run to check one more candidate, one to time it, and the final take longer than there is time."""
+        best = self._search.best[1] if self._search.best else 0.0
+        reserve = max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best))
+        return time.monotonic() + 2 * best + reserve >= self._end
 
-    def _least(self) -> float:
-        """Seconds that one more candidate takes at least: a run to check it and one to time it."""
-        return 2 * self._search.best[1] if self._search.best else 0.0
+    def _final(self, team: Team, *, hurried: bool) -> tuple[Schedule, float, float]:
+        """Give the schedule that calls are to use, its seconds, and the default's.
 
-    def _final(self, team: Team) -> tuple[Schedule, float, bool]:
-        """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
-
-        The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether one
-        that was tuned before may give way: there is none, or it was compared.
+        The winner among the fastest of the search, by turns, is the challenger of what is in use, in new rounds: its
+        place is its own only where it is faster in these. Whoever is `hurried` takes the fastest of the search.
         """
-        told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
-        times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
-        used = self._used
-        if used not in told and time.monotonic() + self._least() < self._end:
-            measured = self._again(team, used)
-            if measured is not None:
-                told[used] = measured
-        if not times:
+        used, start, left = self._used, self._start, self._search.finalists(_FINALISTS)
+        if not left:
             message = self._made[0].message if self._made else ""
             raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
-        if used in told:
-            times.setdefault(used, [])
-        for _ in range(_ROUNDS if len(times) > 1 else 0):
-            if time.monotonic() + sum(self._duration(told[s]) for s in times) > self._end:
-                break
-            for s, found in times.items():
-                measured = self._again(team, s)
-                found.append(told[s] if measured is None else measured)
-        # Times of the search count only where there was no time for a round.
-        rounds = {s: found or [told[s]] for s, found in times.items()}
-        best = min(rounds, key=lambda s: median(rounds[s]))
-        if used in rounds and median(b / u for b, u in zip(rounds[best], rounds[used], strict=True)) >= 1:
-            best = used
-        return best, median(rounds[best]), used in rounds or not self._is_tuned
+        told = self._told()
+        if used not in told:
+            measured = self._once_more(team, used)
+            # What is in use, but fails here or is wrong, is no incumbent.
+            used, told = (used, {**told, used: measured}) if measured is not None else (start, told)
+        challengers = [s for s in left if s != used]
+        longest = max(told.get(used, 0.0), told[left[0]])
+        left_over = self._left() - _RUNS * longest
+        if len(challengers) > 1 and not hurried and left_over > _HEATS * sum(told[s] for s in challengers):
+            times = self._turns(team, challengers, _HEATS, left_over)
+            challengers.sort(key=lambda s: median(times[s] or [math.inf]))
+        rounds = self._turns(team, [used, *challengers[:1], start], ROUNDS, self._left() if challengers else 0.0)
+        won = next((s for s in challengers[:1] if is_faster(rounds[s], rounds[used])), used)
+        seconds = median(rounds[won] or [told.get(won, longest)])
+        return won, seconds, median(rounds[start] or [told.get(start, seconds)])
 
-    def _duration(self, seconds: float) -> float:
-        """How long it takes to measure a schedule of this time again."""
-        runs = runs_after(seconds, by_turns=self._by_turns)
-        return (1 + 2 * runs) * seconds if self._by_turns else seconds + runs * (seconds + _TRIP)
+    def _left(self) -> float:
+        return min(self._end - time.monotonic(), _PATIENCE)
 
-    def _again(self, team: Team, s: Schedule) -> float | None:
+    def _turns(
+        self, team: Team, schedules: Sequence[Schedule], most: int, seconds: float
+    ) -> dict[Schedule, list[float]]:
+        """Time schedules by turns, in so many rounds while there is time."""
         self._known.claim(self._key, self._owner)  # renews it
+        each = list(dict.fromkeys(schedules))
+        try:
+            return team.turns(each, most, seconds) if seconds > 0 else {s: [] for s in each}
+        except WorkerError:
+            return {s: [] for s in each}
+
+    def _once_more(self, team: Team, s: Schedule) -> float | None:
         try:
             return next(team.measure([s], None)).seconds
         except WorkerError:
