@@ -1,6 +1,7 @@
 """Run the benchmarks, ``python -m benchmarks``; show prints what was saved."""
 
 import argparse
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     cpu = commands.add_parser("cpu", help="whole calls on CPU devices against NumPy, PyTorch, OpenCV, SciPy, Numba")
-    gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against those of its vendor, through PyTorch")
+    gpu = commands.add_parser("gpu", help="calls on a GPU against PyTorch's and CuPy's, enqueued in a row")
     shown = commands.add_parser("show", help="tables of results saved with --json")
     shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
     others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
@@ -31,10 +32,11 @@ def main() -> None:
     blocks = commands.add_parser("blocks", help="dask arrays: beside dask.array's functions; two processes beside one")
     blocks.add_argument("--rounds", type=int, default=7, help="times each is measured, by turns (default 7)")
     incalls.add_argument("--case", nargs="+", metavar="NAME", required=True, help="of those of cpu")
-    for command in (cpu, gpu, tuning):
+    for command in (cpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
-    for command in (cpu, gpu):
-        command.add_argument("--pairs", type=int, default=15, help="pairs of samples for each peer (default 15)")
+    gpu.add_argument("--case", nargs="+", metavar="PATTERN", help="only these, as gpu-gemm-*; a wrong one lists all")
+    for command, pairs in ((cpu, 15), (gpu, 9)):
+        command.add_argument("--pairs", type=int, default=pairs, help=f"samples of each, by turns (default {pairs})")
     cpu.add_argument("--device", nargs="+", metavar="SPEC", default=[], help="intel, pocl, …; default: all for the CPU")
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
@@ -51,8 +53,9 @@ def main() -> None:
     for command in (shapes, cold, first, steady, takeover, others, incalls, arrays, scaling):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
-    gpu.add_argument("--seconds", type=float, default=5, help="budget of each search (default 5); 0: untuned only")
-    gpu.add_argument("--all", action="store_true", help="all contractions of the list, too")
+    gpu.add_argument("--seconds", type=float, default=0, help="tune, too, so long for each kernel (default 0: not)")
+    gpu.add_argument("--limit", type=float, default=inf, help="seconds after which no case begins")
+    gpu.add_argument("--workers", type=int, default=0, help="processes that prepare all cases first (default 0)")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
     tuning.add_argument("--seconds", type=float, default=10, help="budget of each search (default 10)")
     tuning.add_argument("--reference", type=float, default=600, help="budget of the long search (default 600)")
@@ -96,7 +99,7 @@ def main() -> None:
         _others(given.device, given.markdown)
         return
     from benchmarks.cases import CASES
-    from benchmarks.gpu.cases import GPU_CASES
+    from benchmarks.gpu.cases import GPU_CASES, matching
 
     known = {"cpu": [*CASES, "overhead"], "gpu": [*GPU_CASES], "tuning": [*CASES], "show": []}[given.command]
     order = [*CASES, *GPU_CASES]
@@ -104,8 +107,8 @@ def main() -> None:
         results = report.load(given.json)
     else:
         names = given.case or known
-        if given.command == "gpu" and not given.case and not given.all:
-            names = [name for name, case in GPU_CASES.items() if case.usual]
+        if given.command == "gpu":
+            names = matching(given.case)
         if unknown := [name for name in names if name not in known]:
             parser.error(f"no case {', '.join(unknown)}; there are {', '.join(known)}")
         if given.markdown and given.case and not given.json:
@@ -125,7 +128,7 @@ def main() -> None:
         else:
             from benchmarks.gpu.run import run as run_gpu
 
-            results = run_gpu(names, given.device, given.pairs, given.seconds, keep)
+            results = run_gpu(names, given.device, given.pairs, given.seconds, given.limit, given.workers, keep)
         if given.json:
             results = report.save(given.json, results)
     report.show(results, order)

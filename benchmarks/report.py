@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.table import table as gpu_table
+from benchmarks.gpu import table as gpu_table
 from benchmarks.rows import Row, floor_of, floors_of, seconds_text
 
 __all__ = [
@@ -55,13 +55,22 @@ def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str
     found = []
     rows = sorted(results.get("rows", []), key=lambda r: order.index(r["case"]) if r["case"] in order else len(order))
     floors = floors_of(rows)
-    for runtime in dict.fromkeys(r["device"]["runtime"] for r in results.get("rows", [])):
-        these = [r for r in rows if r["device"]["runtime"] == runtime]
-        table = gpu_table(these) if these[0]["device"]["kind"] == "gpu" else _cpu_table(these, floors)
-        found.append((runtime, f"{_device(these[0]['device'])}.{_noise(these)}", *table))
+    for mark in dict.fromkeys(_mark(r["device"]) for r in results.get("rows", [])):
+        these = [r for r in rows if _mark(r["device"]) == mark]
+        about = _device(these[0]["device"])
+        if "kind" in these[0]:
+            found.append((f"{mark} by kinds", f"{about}: peer's time over ours.", *gpu_table.summary(these)))
+            found.append((mark, f"{about}.", *gpu_table.table(these)))
+        else:
+            found.append((mark, f"{about}.{_noise(these)}", *_cpu_table(these, floors)))
     if results.get("overhead"):
         found.append(("overhead", "Repeat calls, µs: least / median", *_overhead_table(results["overhead"])))
     return found
+
+
+def _mark(device: Row) -> str:
+    """Name a device's tables: by its runtime, and one of several GPUs' by its own name."""
+    return str(device["name"] if device["kind"] == "gpu" else device["runtime"])
 
 
 def _device(device: Row) -> str:
@@ -152,8 +161,8 @@ def markdown_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str
 def write_markdown(path: Path, results: dict[str, Any], order: Sequence[str]) -> None:
     """Replace the tables between their marks in a document; append those that have no marks yet.
 
-    A table's marks are ``<!-- table NAME -->`` and ``<!-- end NAME -->``, NAME being a runtime, "overhead", or
-    "machine cpu" and "machine gpu" for what was measured on.
+    A table's marks are ``<!-- table NAME -->`` and ``<!-- end NAME -->``, NAME being a runtime, a GPU's name (and that
+    with "by kinds"), "overhead", or "machine cpu" and "machine gpu" for what was measured on.
     """
     blocks = []
     for mark, caption, header, lines in tables(results, order):

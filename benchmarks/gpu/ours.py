@@ -1,79 +1,91 @@
-"""Our side: the plans of a call on Arrays, their kernels' time, what the compiler says of them, and their tuning."""
+"""Our side: a call on Arrays as users have it once it is prepared, and once it is tuned; what computes it."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
+from functools import partial
 from typing import Any
 
 import numpy as np
-from pyopencl import _cl
 
 import mdhnp
-from benchmarks.gpu.build_log import Resources, resources
+from benchmarks.gpu.problems import Problem
 from benchmarks.problem import Array, Call
-from mdhnp.calls.kernels import staged
-from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Kernels, SlicedKernels
-from mdhnp.calls.store import forget
+from benchmarks.tuning import empty_cache
+from mdhnp.calls.plans import Kernels
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.programs import build_options
-from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["Ours", "resources_of", "tune"]
+__all__ = ["PREPARED", "TUNED", "Ours", "prepared", "tuned"]
 
-#: Whole calls that are timed.
-_CALLS = 7
+#: Names of what users have: after `mdhnp.prepare`, and after `mdhnp.tune`.
+PREPARED, TUNED = "prepared", "tuned"
+#: What tells calls apart that have one schedule or the other, in one process: both have kernels for their very sizes.
+_SPECIALISE: dict[str, Any] = {PREPARED: "auto", TUNED: "always"}
 
 
 @dataclass(frozen=True)
 class Ours:
-    """A call with the schedules known now.
+    """A call with the schedules of one time.
 
     Attributes
     ----------
+    call : callable
+        Without arguments.
+    variant : str
+        `PREPARED` or `TUNED`: calls are made inside of `settings` only.
     result : ndarray or tuple of them
         What it gave.
-    plans : tuple of Kernels
-        What computed it.
-    operands, outputs : tuple
-        What each ran on, and memory for the results.
-    call_seconds : float
-        Of a whole call and a wait for the device.
+    schedules : tuple of str
+        Of each kernel, and where it is from.
+    atoms : tuple of str
+        The matrix instructions of all kernels.
+    kernel_seconds : float
+        Of all kernels, by the device's clock.
     """
 
+    call: Call
+    variant: str
     result: Array | tuple[Array, ...]
-    plans: tuple[Kernels, ...]
-    operands: tuple[Sequence[Any], ...]
-    outputs: tuple[Sequence[Any], ...]
-    call_seconds: float
+    schedules: tuple[str, ...]
+    atoms: tuple[str, ...]
+    kernel_seconds: float
+
+    @contextmanager
+    def settings(self) -> Iterator[None]:
+        """The process's settings under which calls have these schedules."""
+        with _settings(self.variant):
+            yield
 
     @classmethod
-    def of(cls, call: Call) -> "Ours":
-        """Make the call's plans anew, and call it."""
-        forget()
-        with observe() as seen:
+    def of(cls, call: Call, variant: str) -> "Ours":
+        """Call it, as it is prepared or tuned, and see what computes it."""
+        with _settings(variant):
             result = _as_numpy(call())
-        seen = [(plan, arrays) for plan, arrays in seen if not isinstance(plan, SlicedKernels)]
-        plans = tuple(plan for plan, _ in seen)
-        if not plans or not all(isinstance(plan, Kernels) for plan in plans):
-            raise TypeError(f"kernels do not compute it, but {plans}")
-        outputs = tuple(plan.make() for plan in plans)
-        return cls(result, plans, tuple(arrays for _, arrays in seen), outputs, _whole(call, plans[0].device))
+            seen = mdhnp.explain(call)
+        kernels = [plan for plan in seen.launches if isinstance(plan, Kernels)]
+        if not kernels or len(kernels) < len(seen.launches):
+            raise TypeError(f"kernels do not compute it, but {[*seen.launches]}")
+        each = [(s, origin) for plan in kernels for s, origin in zip(plan.schedules, plan.origins, strict=True)]
+        return cls(
+            call,
+            variant,
+            result,
+            tuple(dict.fromkeys(f"{origin}: {s}" for s, origin in each)),
+            tuple(dict.fromkeys(s.atom for s, _ in each if s.atom)),
+            sum(map(sum, seen.kernel_seconds)),
+        )
 
-    def seconds(self, launches: int) -> float:
-        """Give the kernels' time by the device's clock, each the least of several launches."""
-        each = zip(self.plans, self.operands, self.outputs, strict=True)
-        return sum(sum(plan.executable.profile(i, o, repeats=launches)) for plan, i, o in each)
 
-    @property
-    def schedules(self) -> list[str]:
-        """Where each kernel's schedule is from, and the schedule."""
-        return [
-            f"{origin}: {schedule}"
-            for plan in self.plans
-            for origin, schedule in zip(plan.origins, plan.schedules, strict=True)
-        ]
+@contextmanager
+def _settings(variant: str) -> Iterator[None]:
+    """Set them for the process, as users do: a block's settings would be looked up in each call."""
+    config = mdhnp.config
+    before = config.tuning, config.host, config.specialise
+    config.tuning, config.host, config.specialise = "off", "never", _SPECIALISE[variant]
+    try:
+        yield
+    finally:
+        config.tuning, config.host, config.specialise = before
 
 
 def _as_numpy(result: Any) -> Array | tuple[Array, ...]:
@@ -82,30 +94,16 @@ def _as_numpy(result: Any) -> Array | tuple[Array, ...]:
     return np.array(result.numpy())
 
 
-def _whole(call: Call, device: Device) -> float:
-    taken = []
-    for _ in range(_CALLS + 1):
-        begin = time.perf_counter()
-        result = call()
-        mdhnp.synchronize(device)
-        taken.append(time.perf_counter() - begin)
-        del result
-    return median(taken[1:])
+def prepared(problem: Problem, device: Device) -> Call:
+    """Give the call of Arrays, once it is prepared: its kernels are on disk, for the sizes that they have."""
+    call = partial(problem.ours, *[mdhnp.asarray(a, device=device) for a in problem.operands])
+    with _settings(PREPARED):
+        mdhnp.prepare(call)
+    return call
 
 
-def tune(found: Ours, seconds: float) -> None:
-    """Search a schedule for each kernel."""
-    for plan in found.plans:
-        for stage in staged(plan.mdhom):
-            tune_stage(stage.mdhom, plan.device, seconds, progress=False)
-
-
-def resources_of(plan: Kernels) -> tuple[Resources, ...]:
-    """Compile a plan's text once more and give what NVIDIA's compiler says of it; nothing of other compilers."""
-    device = plan.device
-    if device.runtime != "nvidia":
-        return ()
-    options = [option for option in build_options(device) if option != "-w"]  # which could keep it from saying so
-    program = _cl._Program(device.context, plan.program.source)  # not pyopencl's other one, which warns of logs
-    program._build(" ".join([*options, "-cl-nv-verbose"]).encode(), [device.cl])
-    return resources("\n".join(text for _, text in program._get_build_logs()))
+def tuned(call: Call, seconds: float) -> Ours:
+    """Search each kernel's schedule for some seconds, from a cache without any."""
+    with empty_cache():
+        mdhnp.tune(call, budget=seconds, progress=False)
+        return Ours.of(call, TUNED)

@@ -1,76 +1,74 @@
-"""The table of kernels on a GPU: two lines a case, untuned and tuned. Takes rows of plain data as `run` gives them."""
+"""The tables of calls on a GPU: a line a case, and a summary by kinds. Takes rows of plain data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from statistics import geometric_mean
 
+from benchmarks.gpu.ours import PREPARED, TUNED
 from benchmarks.rows import Row, floor_of, seconds_text
 
-__all__ = ["HEADER", "VARIANTS", "table"]
-
-#: What our kernels' schedules are, in the order of the lines.
-VARIANTS = ("untuned", "tuned")
+__all__ = ["HEADER", "SUMMARY", "summary", "table"]
 
 HEADER = [
-    "case", "extents", "schedule", "our kernel", "rate", "peer", "its kernel", "ratio", "floor",
-    "error, ours, peer's", "registers", "whole call",
+    "case", "extents", "best peer", "its time", PREPARED, "ratio", TUNED, "ratio", "of the floor",
+    "error, ours, peer's", "other peers",
 ]  # fmt: skip
+SUMMARY = ["kind", "cases", *(f"{v}: {what}" for v in (PREPARED, TUNED) for what in ("mean", "least"))]
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Give header and lines; the last ones have the geometric means of all contractions."""
-    return HEADER, [*(line for row in rows for line in _lines(row)), *_means(rows)]
+    """Give header and lines, each kind's after a line with its name."""
+    lines = []
+    for kind, these in groupby(rows, key=lambda row: row["kind"]):
+        lines.append(_padded([f"**{kind}**"]))
+        lines += map(_line, these)
+    return HEADER, lines
 
 
-def _lines(row: Row) -> Iterable[list[str]]:
-    if "error" in row:
-        yield _padded([row["title"], row["extents"], row["error"]])
-        return
-    peer = row["peer"]
-    for n, variant in enumerate(v for v in VARIANTS if v in row):
-        ours, first = row[variant], n == 0
-        compared = "ratio" in ours
-        yield [
-            row["title"] if first else "",
-            row["extents"] if first else "",
-            variant,
-            seconds_text(ours["seconds"]),
-            _rate(row, ours["seconds"]),
-            (f"{peer['name']} ({peer['version']})" if peer else "none") if first else "",
-            seconds_text(ours["peer_seconds"]) if compared else "",
-            "{:.2f} ({:.2f}–{:.2f})".format(ours["ratio"], *ours["quartiles"]) if compared else "",
-            _floor(row, ours["seconds"]),
-            f"{ours['error']:.1e}" + (f", {peer['error']:.1e}" if peer and first else ""),
-            _registers(ours["resources"]),
-            seconds_text(ours["call_seconds"]),
+def summary(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Give each kind's geometric mean and least ratio, prepared and tuned, and of how many cases; at last of all."""
+    kinds = [(kind, [row for row in rows if row["kind"] == kind]) for kind in dict.fromkeys(r["kind"] for r in rows)]
+    return SUMMARY, [[kind, str(len(these)), *_means(these)] for kind, these in [*kinds, ("all", [*rows])]]
+
+
+def _means(rows: Sequence[Row]) -> list[str]:
+    cells = []
+    for variant in (PREPARED, TUNED):
+        each = [(row[variant]["ratio"], row) for row in rows if "ratio" in row.get(variant, {})]
+        if not each:
+            cells += ["", ""]
+            continue
+        least, row = min(each, key=lambda one: one[0])
+        few = f" of {len(each)}" if len(each) < len(rows) else ""
+        cells += [
+            f"{geometric_mean([ratio for ratio, _ in each]):.2f}{few}",
+            f"{least:.2f}, {row['title']}, {row['extents']}",
         ]
+    return cells
+
+
+def _line(row: Row) -> list[str]:
+    if "error" in row:
+        return _padded([row["title"], row["extents"], row["error"]])
+    peer, ours = row["peer"], [row.get(v) for v in (PREPARED, TUNED)]
+    least, bound = floor_of(row, {})
+    parts = ", ".join(f"{least / each['seconds']:.2f}" for each in ours if each)
+    cells = [
+        row["title"],
+        row["extents"],
+        peer["name"] if peer else "none",
+        seconds_text(peer["seconds"]) if peer else "",
+    ]
+    for each in ours:
+        cells += [seconds_text(each["seconds"]), _ratio(each)] if each else ["", ""]
+    errors = [each["error"][0] for each in ours if each][:1] + ([peer["error"][0]] if peer else [])
+    others = ", ".join(f"{p['name']} {seconds_text(p['seconds'])}" for p in row["slower"])
+    return [*cells, f"{parts} {bound}", ", ".join(f"{e:.1e}" for e in errors), others]
+
+
+def _ratio(ours: Row) -> str:
+    return "{:.2f} ({:.2f}–{:.2f})".format(ours["ratio"], *ours["quartiles"]) if "ratio" in ours else ""
 
 
 def _padded(line: list[str]) -> list[str]:
     return line + [""] * (len(HEADER) - len(line))
-
-
-def _means(rows: Sequence[Row]) -> Iterable[list[str]]:
-    contractions = [row for row in rows if row["title"].startswith("einsum")]
-    for variant in VARIANTS:
-        ratios = [row[variant]["ratio"] for row in contractions if "ratio" in row.get(variant, {})]
-        if len(ratios) > 1:
-            mean = f"{geometric_mean(ratios):.2f} (at least {min(ratios):.2f})"
-            yield _padded([f"geometric mean of {len(ratios)} contractions", "", variant, *[""] * 4, mean])
-
-
-def _rate(row: Row, seconds: float) -> str:
-    if floor_of(row, {})[1] == "arithmetic":
-        return f"{row['flops'] / seconds / 1e12:.1f} Tflop/s"
-    return f"{row['bytes'] / seconds / 1e9:.0f} GB/s"
-
-
-def _floor(row: Row, seconds: float) -> str:
-    least, bound = floor_of(row, {})
-    return f"{seconds_text(least)} {bound}, {seconds / least:.1f} ×"
-
-
-def _registers(kernels: Sequence[Row]) -> str:
-    """Give each kernel's, with the bytes spilled where there are any; of equal ones in a row how many they are."""
-    each = [f"{k['registers']}" + (f" ({k['spilled']} B spilled)" if k["spilled"] else "") for k in kernels]
-    return " + ".join(text if (n := len([*same])) == 1 else f"{n} × {text}" for text, same in groupby(each))
