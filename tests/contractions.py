@@ -1,4 +1,4 @@
-"""Random sums of products, and random schedules that compute them by matrix instructions."""
+"""Random sums of products of any type, and random schedules that compute them by matrix instructions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from guards import guarded
 from random_functions import Picker, Seeded
+from schedules import schedule
 from strategies import shuffled
 
 from mdhnp.mdh import MdHom, cc, md_hom, pw
@@ -20,7 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
-__all__ = ["Contraction", "contraction", "halves", "matrix_schedule"]
+__all__ = ["ALL_TYPES", "PECULIAR", "Contraction", "assert_close", "contraction", "halves", "matrix_schedule"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,16 +29,27 @@ Array = np.ndarray[Any, Any]
 _POINTS = 6000
 #: Of the terms' magnitudes: what three products of parts leave out is up to some of them, too.
 _ROUNDINGS = 8
+#: Types of factors, the first with instructions; ">" tells that products are of another type than their factors.
+_TYPES = ("f4", "f4", "f8", "f2", "c8", "c16", "i1", "u1", "i2", "i4")
+ALL_TYPES = (*_TYPES, "i8", "i1>i4")
+#: Types whose instructions have many terms: as many as several tiles have are drawn.
+_WHOLE = ("i1", "u1", "i2", "i4")
+#: Values at the ends of what types of floats hold, beside which others are usual: their products with these are finite.
+PECULIAR: dict[str, tuple[float, ...]] = {
+    "f2": (np.nan, np.inf, -np.inf, 60000.0, 6e-8, 2.0**-14, -1e-6, 0.0, -0.0),
+    "f4": (np.nan, np.inf, -np.inf, 1e38, -3e37, 1e-45, 2.0**-126, -1.2e-38, 2.0**-103, 1e-30, 0.0, -0.0),
+    "f8": (np.nan, np.inf, -np.inf, 1e307, 5e-324, 2.0**-1022, -1e-300, 0.0, -0.0),
+}
 #: Of so many candidates one or a few are drawn, of which that with the fewest work-items is taken.
 _CANDIDATES, _DRAWN = 60, (1, 4)
-#: Types whose instructions have many terms, and the size of their elements.
-_BYTES = {"i1": 70.0, "u1": 70.0, "i2": 1e4, "i4": 1e9}
-_COMPLEX = ("c8", "c16")
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A sum of products on arrays, the result in double precision, and the sum of its terms' magnitudes."""
+    """A sum of products on arrays, the result in double precision, and the sum of its finite terms' magnitudes.
+
+    Of whole numbers the result is exact.
+    """
 
     mdhom: MdHom
     arrays: tuple[Array, ...]
@@ -45,11 +57,40 @@ class Contraction:
     size: Array
 
     def assert_right(self, got: Array) -> None:
-        """Assert that a result differs by a few roundings of its type only; integers by nothing."""
-        if got.dtype.kind in "iu":
-            np.testing.assert_array_equal(got, self.wanted.astype(got.dtype))
-            return
-        np.testing.assert_array_less(np.abs(got - self.wanted), _ROUNDINGS * np.finfo(got.dtype).eps * self.size)
+        """Assert that a result differs by a few roundings of its type only."""
+        assert_close(got, self.wanted, self.size)
+
+
+def assert_close(got: Array, exact: Array, size: Array) -> None:
+    """Assert that sums of products are as exact as their type allows, and infinite or NaN where the exact ones are.
+
+    Parameters
+    ----------
+    got : ndarray
+        The sums.
+    exact : ndarray
+        The same in double precision.
+    size : ndarray
+        The sums of their finite terms' magnitudes: where they are beyond the type, sums depend on their order.
+    """
+    if got.dtype.kind in "iu":
+        np.testing.assert_array_equal(got, exact)
+        return
+    info = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        wanted = exact.astype(got.dtype)
+        inside = size <= 0.5 * float(info.max)
+        finite, other = inside & np.isfinite(wanted), inside & ~np.isfinite(wanted)
+        # Each term that is below the type's normal numbers may be rounded apart.
+        limit = _ROUNDINGS * float(info.eps) * size + 64 * float(info.smallest_subnormal)
+        far = finite & ~(np.abs(got - exact) <= limit)
+    assert not far.any(), f"{far.sum()} of {far.size} are off, as {got[far][0]} for {exact[far][0]} at {where(far)}"
+    np.testing.assert_array_equal(got[other], wanted[other])
+
+
+def where(mask: Array) -> tuple[int, ...]:
+    """The first place where an array is true."""
+    return tuple([int(n) for n in np.argwhere(mask)[0]])
 
 
 def halves(a: Any, b: Any) -> Any:
@@ -57,62 +98,71 @@ def halves(a: Any, b: Any) -> Any:
     return a.astype(np.float32) * b.astype(np.float32)
 
 
-def _array(p: Picker, shape: tuple[int, ...], dtype: str) -> Array:
-    """Random numbers that lie in any order in memory, backwards along some axes."""
+def _values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
+    """Random numbers, of integers any of the type."""
+    if np.dtype(dtype).kind in "iu":
+        ends = np.iinfo(dtype)
+        return rng.integers(ends.min, ends.max, shape, dtype, endpoint=True)
+    values: Array = rng.standard_normal(shape)
+    return (values + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else values).astype(dtype)
+
+
+def _array(p: Picker, shape: tuple[int, ...], dtype: str, peculiar: bool) -> Array:
+    """Random numbers that lie in any order in memory, backwards along some axes; among them some that are peculiar."""
     order = shuffled(p, range(len(shape)))
-    values = np.random.default_rng(p.integer(0, 1 << 30)).standard_normal([shape[axis] for axis in order])
-    values = (values * _BYTES[dtype]).astype(np.int64) if dtype in _BYTES else values
-    values = values * (0.6 + 0.8j) + values[::-1] if dtype in _COMPLEX else values
-    array = guarded(values.astype(dtype)).transpose(np.argsort(order))
+    values = _values(np.random.default_rng(p.integer(0, 1 << 30)), [shape[axis] for axis in order], dtype)
+    for _ in range(p.choice((0, 1, 2, 9)) if peculiar else 0):
+        values[tuple([p.integer(0, n - 1) for n in values.shape])] = p.choice(PECULIAR[dtype])
+    array = guarded(values).transpose(np.argsort(order))
     # Turned twice: the shape is the same, the strides along the axis are negative.
     turned = tuple([slice(None, None, p.choice((1, 1, -1))) for _ in shape])
     return array[turned]
 
 
-def contraction(seed: int) -> Contraction:
-    """A random one: of labels, or a convolution along one axis."""
+def contraction(seed: int, types: Sequence[str] = _TYPES, points: int = _POINTS, peculiar: bool = False) -> Contraction:
+    """A random one of so many points at most: of labels, or a convolution along one axis."""
     p = Seeded(seed)
-    dtype, make = (
-        p.choice(("f4", "f4", "f8", "f2", *_BYTES, *_COMPLEX)),
-        p.choice((_convolution, _labelled, _labelled, _labelled)),
-    )
+    dtype, make = p.choice(types), p.choice((_convolution, _labelled, _labelled, _labelled))
     while True:
-        found = make(p, dtype)
-        if prod(found.mdhom.extents) <= _POINTS:
+        longer = 1 if points == _POINTS else p.choice((1, 2, 3, 5, 8))
+        found = make(p, dtype, longer, peculiar)
+        if prod(found.mdhom.extents) <= points:
             return found
 
 
 def _terms(p: Picker, dtype: str) -> int:
-    """As many terms as several tiles have."""
-    return p.integer(33, 70) if dtype in _BYTES else p.integer(9, 41)
+    return p.integer(33, 70) if dtype[:2] in _WHOLE else p.integer(9, 41)
 
 
-def _convolution(p: Picker, dtype: str) -> Contraction:
+def _convolution(p: Picker, dtype: str, longer: int, peculiar: bool) -> Contraction:
     n, w, c, k, r = p.choice((2, 5)), p.integer(3, 11), _terms(p, dtype), p.integer(3, 9), p.choice((2, 3, 16))
+    w, c, k = w * longer, c * longer, k * longer
+    given, dtype = dtype, dtype[:2] if ">" in dtype else dtype
     window = "p+r"
     if p.integer(0, 1):  # channels first: a filter's last axes are one row, of whose terms there may be some in a tile
-        arrays = _array(p, (n, c, w + r - 1), dtype), _array(p, (k, c, r), dtype)
+        arrays = _array(p, (n, c, w + r - 1), dtype, peculiar), _array(p, (k, c, r), dtype, peculiar)
         seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=2)
         image, kernel, terms = "n,c,{}", "k,c,r", ("ncpr", "kcr")
     else:
-        arrays = _array(p, (n, w + r - 1, c), dtype), _array(p, (k, r, c), dtype)
+        arrays = _array(p, (n, w + r - 1, c), dtype, peculiar), _array(p, (k, r, c), dtype, peculiar)
         seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=1)
         image, kernel, terms = "n,{},c", "k,r,c", ("npcr", "krc")
     if p.integer(0, 1):  # the filter backwards: a tile may begin before the array
         window, seen = f"p-r+{r - 1}", seen[..., ::-1]
     views = f"I[{image.format(window)}], F[{kernel}] -> O[n,p,k]"
-    return _made(dtype, views, "npk", "rc", (seen, arrays[1]), f"{','.join(terms)}->npk", arrays)
+    return _made(given, views, "npk", "rc", (seen, arrays[1]), f"{','.join(terms)}->npk", arrays)
 
 
-def _labelled(p: Picker, dtype: str) -> Contraction:
+def _labelled(p: Picker, dtype: str, longer: int, peculiar: bool) -> Contraction:
     rows, columns = p.choice((("i", "x"), ("ij", "x"), ("i", "xy")))
     sums, batch = "kl"[: p.integer(1, 2)], "b"[: p.integer(0, 1)]
-    extents = {"k": _terms(p, dtype), "i": p.integer(3, 20), "x": p.integer(3, 17)}
+    extents = {"k": longer * _terms(p, dtype), "i": longer * p.integer(3, 20), "x": longer * p.integer(3, 17)}
     extents |= {d: p.integer(2, 3) for d in "bjyl"}
     terms = ["".join(shuffled(p, batch + some)) for some in (rows + sums, sums + columns, rows + columns)]
     # What arrays have beyond the extents is in no result, although a tile may reach it.
-    longer = [{**extents, "k": extents["k"] + p.choice((0, 0, 5, 16))} for _ in range(2)]
-    arrays = tuple([_array(p, tuple([n[d] for d in term]), dtype) for n, term in zip(longer, terms[:2], strict=True)])
+    sizes = [{**extents, "k": extents["k"] + p.choice((0, 0, 5, 16))} for _ in range(2)]
+    shapes = [tuple([n[d] for d in term]) for n, term in zip(sizes, terms[:2], strict=True)]
+    arrays = tuple([_array(p, shape, dtype.split(">", maxsplit=1)[0], peculiar) for shape in shapes])
     inside = [a[tuple([slice(extents[d]) for d in term])] for a, term in zip(arrays, terms[:2], strict=True)]
     views = "A[{}], B[{}] -> C[{}]".format(*map(",".join, terms))
     return _made(dtype, views, terms[2], sums, tuple(inside), "{},{}->{}".format(*terms), arrays, k=extents["k"])
@@ -125,21 +175,31 @@ def _made(
     combine = {d: cc for d in kept} | {d: pw("add") for d in summed}
     if dtype == "f2":  # as NumPy computes it: in float32, rounded once
         pattern = md_hom(halves, combine, views, finish=lambda total, a, b: total.astype(np.float16))
+    elif ">" in dtype:
+        pattern = md_hom(lambda a, b: a.astype(np.int32) * b.astype(np.int32), combine, views)
     else:
         pattern = md_hom(np.multiply, combine, views)
-    wide = np.int64 if dtype in _BYTES else np.complex128 if dtype in _COMPLEX else np.float64
+    h = pattern.bind(*arrays, **extents)
+    (result,) = h.outputs
+    # Whole numbers modulo 2^64, and so modulo the size of their type.
+    wide = {"i": np.int64, "u": np.int64, "c": np.complex128}.get(result.dtype.kind, np.float64)
     exact = [f.astype(wide) for f in factors]
-    size = np.einsum(subscripts, *map(np.abs, exact))
-    return Contraction(pattern.bind(*arrays, **extents), arrays, np.einsum(subscripts, *exact), size)
+    with np.errstate(all="ignore"):
+        wanted = np.einsum(subscripts, *exact)
+        size = np.einsum(subscripts, *[np.abs(np.where(np.isfinite(f), f, 0)) for f in exact])
+        return Contraction(h, arrays, wanted.astype(result.dtype) if wide is np.int64 else wanted, size)
 
 
 def matrix_schedule(p: Picker, h: MdHom, caps: DeviceCaps) -> Schedule:
-    """A random one of those that are looked at by default, with whatever may be changed of it."""
+    """A random one of those that are looked at by default, with whatever may be changed of it; where no instruction
+    computes it, any one."""
     plain, found = default(h, replace(caps, atoms=())), list[Schedule]()
     for atom in shuffled(p, caps.atoms):
         if not found:
             made = matrix_schedules(AccessPattern(h), replace(caps, atoms=(atom,)), plain)
             found = [s for _, s in islice(made, _CANDIDATES)]
+    if not found:
+        return schedule(p, h, caps)
     s = min([p.choice(found) for _ in range(p.choice(_DRAWN))], key=lambda s: s.work_groups * s.work_items)
     for change in _changes(p, h, s):
         changed = replace(s, **change)

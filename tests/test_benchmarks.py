@@ -1,89 +1,114 @@
-"""The benchmarks' parts that measure nothing: what compilers say, and the table of kernels on a GPU."""
+"""The benchmarks' parts that measure nothing: cases, turns, and tables of calls on a GPU."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.contractions import TCCG, extents
-from benchmarks.gpu.build_log import Resources, resources
-from benchmarks.gpu.cases import GPU_CASES
-from benchmarks.gpu.table import HEADER, table
-
-_LOG = """
-ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function 'first' for 'sm_90'
-ptxas info    : Function properties for first
-    24 bytes stack frame, 40 bytes spill stores, 56 bytes spill loads
-ptxas info    : Used 168 registers, used 1 barriers, 24 bytes cumulative stack size, 400 bytes cmem[0]
-ptxas info    : Compiling entry function 'second_2' for 'sm_90'
-ptxas info    : Function properties for second_2
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Function properties for helper
-    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
-ptxas info    : Used 32 registers, 380 bytes cmem[0]
-"""
+from benchmarks.gpu import products
+from benchmarks.gpu.cases import GPU_CASES, matching
+from benchmarks.gpu.measurement import Contestant, Measurement, by_turns
+from benchmarks.gpu.problems import operands
+from benchmarks.gpu.table import HEADER, summary, table
+from benchmarks.gpu.torch_side import Error
+from benchmarks.measure import WrongResultError
 
 
-@pytest.mark.parametrize(
-    "log, expected",
-    [
-        ("", ()),
-        ("ptxas info    : 0 bytes gmem\n", ()),
-        (_LOG, (Resources("first", 168, 40), Resources("second_2", 32, 4))),
-        (_LOG.replace("'", ""), (Resources("first", 168, 40), Resources("second_2", 32, 4))),
-    ],
-    ids=["empty", "no kernel", "two kernels", "without quotes"],
-)
-def test_resources_are_read_from_build_logs(log: str, expected: tuple[Resources, ...]) -> None:
-    assert resources(log) == expected
-
-
-def _variant(seconds: float, ratio: float | None, *kernels: tuple[int, int]) -> dict[str, Any]:
-    found: dict[str, Any] = {"seconds": seconds, "call_seconds": 2 * seconds, "error": 1.5e-7}
-    found["resources"] = [{"kernel": "f", "registers": used, "spilled": spilled} for used, spilled in kernels]
+def _variant(seconds: float, ratio: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"seconds": seconds, "kernel_seconds": seconds / 2, "error": (1.5e-7, 1e-6)}
     if ratio is not None:
         found |= {"ratio": ratio, "quartiles": [ratio, 2 * ratio], "peer_seconds": ratio * seconds}
     return found
 
 
-def _row(case: str, title: str, **parts: Any) -> dict[str, Any]:
+def _row(case: str, kind: str, title: str, **parts: Any) -> dict[str, Any]:
     device = {"runtime": "nvidia", "name": "G", "platform": "P", "driver": "1", "kind": "gpu"}
-    costs = {"bytes": 4000, "flops": 8_000_000, "floor": {"memory": 1e-6, "arithmetic": 2e-6}, "schedules": []}
-    return {"case": case, "title": title, "extents": "8", "device": device, **costs, **parts}
+    costs = {"bytes": 4000, "flops": 8_000_000, "floor": {"memory": 1e-6, "arithmetic": 2e-6}, "slower": []}
+    return {"case": case, "kind": kind, "title": title, "extents": "8", "device": device, **costs, **parts}
 
 
-_PEER = {"name": "lib", "version": "2.0", "seconds": 4e-6, "error": 3e-7}
+_PEER = {"name": "lib", "version": "2.0", "seconds": 4e-6, "error": (3e-7, 1e-6)}
 _ROWS = [
-    _row("b", "einsum, ij->ji", peer=_PEER, untuned=_variant(4e-6, 1.0), tuned=_variant(2e-6, 2.0, (40, 0), (255, 8))),
-    _row("a", "einsum, i->i", peer=_PEER, untuned=_variant(4e-6, 4.0)),
-    _row("c", "sum", peer=None, untuned=_variant(4e-6, None)),
-    {k: v for k, v in _row("d", "dot").items() if k != "floor"} | {"error": "ValueError: no"},
+    _row("b", "moved", "ij->ji", peer=_PEER, prepared=_variant(4e-6, 1.0), tuned=_variant(2e-6, 2.0)),
+    _row("a", "moved", "i->i", peer=_PEER, prepared=_variant(4e-6, 4.0), slower=[_PEER | {"name": "other"}]),
+    _row("c", "summed", "sum", peer=None, prepared=_variant(4e-6, None)),
+    {k: v for k, v in _row("d", "summed", "dot").items() if k != "floor"} | {"error": "ValueError: no"},
 ]
 
 
-def test_lines_of_kernels_on_a_gpu() -> None:
+def test_lines_of_calls_on_a_gpu() -> None:
     header, lines = table(_ROWS)
     assert header == HEADER and {len(line) for line in lines} == {len(HEADER)}
-    untuned, tuned, _, alone, failed, mean = (dict(zip(HEADER, line, strict=True)) for line in lines)
-    assert [line["case"] for line in (untuned, tuned, alone, failed)] == ["einsum, ij->ji", "", "sum", "dot"]
-    assert [line["schedule"] for line in (untuned, tuned, alone, mean)] == ["untuned", "tuned", "untuned", "untuned"]
-    assert [line["rate"] for line in (untuned, tuned)] == ["2.0 Tflop/s", "4.0 Tflop/s"]
-    assert [line["peer"] for line in (untuned, tuned, alone)] == ["lib (2.0)", "", "none"]
-    assert [line["ratio"] for line in (untuned, tuned, alone)] == ["1.00 (1.00–2.00)", "2.00 (2.00–4.00)", ""]
-    assert [line["floor"] for line in (untuned, tuned)] == ["2 µs arithmetic, 2.0 ×", "2 µs arithmetic, 1.0 ×"]
-    assert [line["registers"] for line in (untuned, tuned)] == ["", "40 + 255 (8 B spilled)"]
-    assert failed["schedule"] == "ValueError: no"
-    assert mean["case"] == "geometric mean of 2 contractions" and mean["ratio"] == "2.00 (at least 1.00)"
+    assert [line[0] for line in lines] == ["**moved**", "ij->ji", "i->i", "**summed**", "sum", "dot"]
+    _, both, one, _, alone, failed = lines
+    assert both[2:] == [
+        "lib", "4 µs", "4 µs", "1.00 (1.00–2.00)", "2 µs", "2.00 (2.00–4.00)", "0.50, 1.00 arithmetic",
+        "1.5e-07, 3.0e-07",
+        "",
+    ]  # fmt: skip
+    assert one[4:8] == ["4 µs", "4.00 (4.00–8.00)", "", ""] and one[-1] == "other 4 µs"
+    assert alone[2:] == ["none", "", "4 µs", "", "", "", "0.50 arithmetic", "1.5e-07", ""]
+    assert failed[2] == "ValueError: no"
 
 
-def test_reports_have_the_gpus_table_in_the_order_of_the_cases() -> None:
-    ((mark, caption, header, lines),) = report.tables({"rows": _ROWS}, ["a", "b", "c", "d"])
-    assert (mark, caption, header) == ("nvidia", "G, P, driver 1.", HEADER)
-    assert [line[0] for line in lines if line[0]][:3] == ["einsum, i->i", "einsum, ij->ji", "sum"]
+def test_a_summary_of_kinds_has_the_worst_case_of_each() -> None:
+    _, lines = summary(_ROWS)
+    assert lines == [
+        ["moved", "2", "2.00", "1.00, ij->ji, 8", "2.00 of 1", "2.00, ij->ji, 8"],
+        ["summed", "2", "", "", "", ""],
+        ["all", "4", "2.00 of 2", "1.00, ij->ji, 8", "2.00 of 1", "2.00, ij->ji, 8"],
+    ]
+
+
+def test_reports_have_the_gpus_tables_in_the_order_of_the_cases() -> None:
+    kinds, cases = report.tables({"rows": _ROWS}, ["a", "b", "c", "d"])
+    assert (kinds[0], cases[:3]) == ("G by kinds", ("G", "G, P, driver 1.", HEADER))
+    assert [line[0] for line in cases[3]][:4] == ["**moved**", "i->i", "ij->ji", "**summed**"]
+
+
+def test_cases_are_named_by_patterns() -> None:
+    assert matching(None) == [*GPU_CASES]
+    assert matching(["gpu-dot", "gpu-tccg-4?", "gpu-no*"])[-2:] == ["gpu-tccg-48", "gpu-no*"]
+    assert matching(["gpu-dot", "gpu-tccg-4?"])[0] == "gpu-dot"
+
+
+def test_contestants_take_turns_and_wait_once_a_sample() -> None:
+    done: list[str] = []
+    each = {
+        name: Contestant(partial(done.append, name), partial(done.append, name.upper()), Error(0, 0)) for name in "ab"
+    }
+    times = by_turns(each, 2, partial(done.append, "!"))
+    assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
+    rounds = "".join(done).split("!")[1:]
+    assert [one[0] for one in rounds] == ["a", "b", "b", "a"]
+    assert all(one.count(one[0].upper()) == 2 and one.index(one[0].upper()) == 2 for one in rounds)
+
+
+@pytest.mark.parametrize("error", [2e-4, float("nan")])
+def test_what_is_wrong_is_not_timed(error: float) -> None:
+    side: Any = SimpleNamespace(error=lambda *_: Error(1e-9, error))
+    ours: Any = SimpleNamespace(variant="prepared", result=None)
+    one = Measurement(products.gemm(4, 5, 6), side, cast("Any", None), True, print)
+    with pytest.raises(WrongResultError, match="prepared: off by"):
+        one._checked(ours, None)
+    side.error = lambda *_: Error(1e-9, 5e-5)
+    assert one._checked(ours, None).largest == 5e-5
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128", "int8", "int32"])
+def test_operands_are_of_their_type_and_unlike(dtype: str) -> None:
+    a, b = operands(dtype, (70, 3), (70, 3))
+    assert a.dtype == b.dtype == dtype and a.flags.c_contiguous and (a != b).any()
+    assert (np.abs(a) > 0.4).mean() > 0.9
+    again, _ = operands(dtype, (70, 3), (70, 3))
+    np.testing.assert_array_equal(a, again)
 
 
 def test_the_list_of_contractions_is_complete() -> None:

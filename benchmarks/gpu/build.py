@@ -1,10 +1,11 @@
 """Prepares cases ahead of their measurement, in several processes at once: compilers take most of a run's time.
 
-What they compile is found on disk, by mdhnp and by PyTorch's compiler. What fails here fails again where it counts.
+What they compile is found on disk, by mdhnp, CuPy and PyTorch's compiler. What fails here fails again where it counts.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import TimeoutError as Late
 from multiprocessing import get_context
 from typing import Any
@@ -18,8 +19,8 @@ from benchmarks.gpu.torch_side import TorchSide
 __all__ = ["build"]
 
 
-def build(names: Sequence[str], spec: str, workers: int, seconds: float, say: Callable[[str], Any]) -> None:
-    """Prepare our call of each case, and make peers that are slow to make; end after so many seconds.
+def build(names: Sequence[str], spec: str, workers: int, seconds: float, say: Callable[[str], Any]) -> set[str]:
+    """Prepare our call of each case, call its peers once, for so many seconds at most; give what is ready.
 
     Parameters
     ----------
@@ -34,34 +35,38 @@ def build(names: Sequence[str], spec: str, workers: int, seconds: float, say: Ca
     say : callable
         Told how many were prepared, and what failed.
     """
-    begin, done = time.perf_counter(), 0
+    begin, done = time.perf_counter(), set[str]()
     # What takes longest begins first: what other compilers make.
     order = sorted(names, key=lambda name: GPU_CASES[name].kind not in ("others", "fused", "stencils"))
     with get_context("spawn").Pool(workers) as pool:  # whose end ends its processes
         found = pool.imap_unordered(_built, [(name, spec) for name in order])
         try:
             for _ in order:
-                failed = found.next(timeout=max(begin + seconds - time.perf_counter(), 0.01))
-                done += 1
+                name, failed = found.next(timeout=max(begin + seconds - time.perf_counter(), 0.01))
                 if failed:
-                    say(f"ahead: {failed}")
+                    say(f"{name}: ahead, {failed}")
+                else:
+                    done.add(name)
         except Late:
             pass
-    say(f"{done} of {len(names)} cases prepared ahead by {workers} processes in {time.perf_counter() - begin:.0f} s")
+    say(f"{len(done)} of {len(names)} cases made ready by {workers} processes in {time.perf_counter() - begin:.0f} s")
+    return done
 
 
-def _built(job: tuple[str, str]) -> str:
-    """Give an error's text, or nothing."""
+def _built(job: tuple[str, str]) -> tuple[str, str]:
+    """Give the name, and an error's text, or nothing."""
     name, spec = job
     try:
         problem, device = GPU_CASES[name].make(), mdhnp_device(spec)
         prepared(problem, device)
-        slow = [peer for peer in problem.peers.values() if peer.slow]
-        if slow:
-            side = TorchSide.load()
-            for peer in slow:
-                peer.make(side.torch, *[side.tensor(a) for a in problem.operands])()
-            side.free()
+        side = TorchSide.load()
+        tensors = [side.tensor(a) for a in problem.operands]
+        for peer in problem.peers.values():
+            if peer.library in side.versions:
+                with suppress(Exception):
+                    peer.make(side.torch, *tensors)()
+        del tensors
+        side.free()
     except Exception as error:
-        return f"{name}: {error_text(error)}"
-    return ""
+        return name, error_text(error)
+    return name, ""

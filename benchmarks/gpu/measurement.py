@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 import mdhnp
-from benchmarks.gpu.ours import PREPARED, Ours, prepared, tuned
+from benchmarks.gpu.ours import PREPARED, Ours, arrived, prepared, tuned
 from benchmarks.gpu.problems import Problem
 from benchmarks.gpu.torch_side import Error, TorchSide
 from benchmarks.measure import Comparison, WrongResultError
@@ -56,11 +56,15 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One problem on one device, and PyTorch's beside it; `say` is told what is left out."""
+    """One problem on one device, and PyTorch's beside it.
+
+    It may be `ready`: prepared by another process. `say` is told what is left out.
+    """
 
     problem: Problem
     side: TorchSide
     device: Device
+    ready: bool
     say: Callable[[str], Any]
 
     def row(self, pairs: int, seconds: float, limits: Row) -> Row:
@@ -102,7 +106,7 @@ class Measurement:
 
     def _ours(self, seconds: float) -> list[Ours]:
         """Prepare and tune it; the tuned one is called first, since a search forgets what was called before."""
-        call, found = prepared(self.problem, self.device), []
+        call, found = (arrived if self.ready else prepared)(self.problem, self.device), list[Ours]()
         if seconds:
             try:
                 found.append(tuned(call, seconds))

@@ -15,7 +15,7 @@ from benchmarks.tuning import empty_cache
 from mdhnp.calls.plans import Kernels
 from mdhnp.runtime.devices import Device
 
-__all__ = ["PREPARED", "TUNED", "Ours", "prepared", "tuned"]
+__all__ = ["PREPARED", "TUNED", "Ours", "arrived", "prepared", "tuned"]
 
 #: Names of what users have: after `mdhnp.prepare`, and after `mdhnp.tune`.
 PREPARED, TUNED = "prepared", "tuned"
@@ -94,9 +94,14 @@ def _as_numpy(result: Any) -> Array | tuple[Array, ...]:
     return np.array(result.numpy())
 
 
+def arrived(problem: Problem, device: Device) -> Call:
+    """Give the call of Arrays."""
+    return partial(problem.ours, *[mdhnp.asarray(a, device=device) for a in problem.operands])
+
+
 def prepared(problem: Problem, device: Device) -> Call:
     """Give the call of Arrays, once it is prepared: its kernels are on disk, for the sizes that they have."""
-    call = partial(problem.ours, *[mdhnp.asarray(a, device=device) for a in problem.operands])
+    call = arrived(problem, device)
     with _settings(PREPARED):
         mdhnp.prepare(call)
     return call

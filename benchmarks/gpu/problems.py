@@ -31,13 +31,10 @@ class Peer:
         The module whose version is shown.
     make : callable
         Gives the call, from the module torch and the operands as its tensors. It may fail: then it is left out.
-    slow : bool
-        Whether making it takes seconds, and is faster where another process has done so.
     """
 
     library: str
     make: Callable[..., Call]
-    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,4 +115,4 @@ def compiled(text: Callable[..., Any]) -> Peer:
         torch._dynamo.reset()  # which compiles one line of a program for so many functions only
         return partial(torch.compile(lambda *given: text(torch, *given), dynamic=False), *tensors)
 
-    return Peer("torch", make, slow=True)
+    return Peer("torch", make)

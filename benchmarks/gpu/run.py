@@ -58,8 +58,7 @@ def run(
     """
     begin = time.perf_counter()
     with empty_cache():  # nothing that was tuned before is to be taken for a default
-        if workers:
-            build(names, spec, workers, limit * _AHEAD, say)
+        ready = build(names, spec, workers, limit * _AHEAD, say) if workers else set[str]()
         side, device = TorchSide.load(), mdhnp_device(spec)
         limits, versions = side.limits(), side.versions
         rates = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in limits["flops_per_second"].items())
@@ -72,13 +71,15 @@ def run(
                 break
             case = GPU_CASES[name]
             row: Row = {"case": name, "kind": case.kind, "title": case.title, "extents": case.extents}
-            row["device"] = describe(device)
+            row["device"], start = describe(device), time.perf_counter()
             try:
-                row |= Measurement(case.make(), side, device, partial(_say, say, name)).row(pairs, seconds, limits)
+                one = Measurement(case.make(), side, device, name in ready, partial(_say, say, name))
+                row |= one.row(pairs, seconds, limits)
                 _say(say, name, _summary(row))
             except Exception as error:  # one case must not cost the others
                 row["error"] = error_text(error)
                 _say(say, name, row["error"])
+            row["measured_in"] = time.perf_counter() - start
             results["rows"].append(row)
             side.free()
             if keep is not None:

@@ -176,7 +176,7 @@ def relaxed(steps: int, *extents: int) -> Problem:
         operands("float32", extents),
         skeletons.iterate(mean_of(ways), steps),
         lambda torch, cells: repeated(partial(once, torch), cells),
-        {"torch.compile": Peer("torch", steps_compiled, slow=True)},
+        {"torch.compile": Peer("torch", steps_compiled)},
         steps * len(ways) * prod(extents),
     )
 

@@ -94,7 +94,7 @@ class TorchSide:
         rates["float32"] = max(rates["float32"], 2 * n**3 / self._least(partial(torch.mm, a, a)) / _TF32)
         torch.set_float32_matmul_precision("highest")
         whole = a.to(torch.int8)
-        rates["int8"] = 2 * n**3 / self._least(partial(torch._int_mm, whole, whole))
+        rates["int8"] = 2 * n**3 / self._least(partial(torch._int_mm, whole, whole.t()))  # which it is made for
         rates |= {"int32": rates["int8"] / _INT32, "int16": rates["int8"] / _INT16}
         rates |= {"complex64": rates["float32"], "complex128": rates["float64"]}
         return {"copy_bytes_per_second": copied, "flops_per_second": rates}
