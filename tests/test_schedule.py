@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels import KERNELS
 from random_functions import Drawn
-from schedules import CAPS, schedule
+from schedules import CAPS, MATRICES, schedule
 from strategies import case
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 
 
@@ -27,6 +29,21 @@ def scheduled(draw: Any) -> tuple[MdHom, Schedule]:
     picker = Drawn(draw)
     h = canonical(stages(case(picker, points=500).mdhom)[0].mdhom)
     return h, schedule(picker, h)
+
+
+@pytest.mark.parametrize(
+    ("shape", "combine"),
+    [((100_000,), {"i": pw("add")}), ((17_000,), {"i": pw("max")}), ((1000, 100), {"i": pw("add"), "j": cc}),
+     ((25_000, 4), {"i": pw("mul"), "j": cc}), ((2, 50_000), {"i": cc, "j": pw("add")})],
+)  # fmt: skip
+def test_a_gpu_reduces_up_to_100_000_elements_by_one_kernel(shape: tuple[int, ...], combine: dict[str, Any]) -> None:
+    kept = ",".join([name for name, c in combine.items() if c is cc])
+    h = md_hom(lambda x: x, combine, f"A[{','.join(combine)}] -> S[{kept}]").bind(np.zeros(shape, np.float32))
+    h = canonical(stages(h)[0].mdhom)
+    s = default(h, MATRICES)
+    check(h, s, MATRICES)
+    assert [s.num_wg[d] for d in h.dims("pw")] == [1]
+    assert prod(s.num_wi) == 1024
 
 
 @given(scheduled())

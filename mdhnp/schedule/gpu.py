@@ -25,6 +25,9 @@ _POINTS, _ROUNDS = 4, 8
 _WINDOW, _TAPS = 8, 256
 #: Points of a sum for each work-item, at least, where work-items share it, and where work-groups do.
 _EACH, _SERIAL = 8, 64
+#: Work-items that share a sum of so many points each, at most, by themselves: one work-group reads 100,000 numbers in
+#: about 5 µs, and a second kernel takes 6 to launch.
+_ALONE, _LONGEST = 1024, 128
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
@@ -161,18 +164,23 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> Iterator[Sched
     if results >= 64 * wanted and not (contiguous and h.extents[inner] >= 2 * _WARP):
         return
     beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
-    for count in (256, 128, 64, 32, 8, 2):
-        shared = max(count // prod(beside.values()), 1)
+    width = prod(beside.values())
+    alone = h.extents[inner] >= _EACH * _ALONE // width and reduced * width >= 256 * _SERIAL
+    alone = alone and h.points <= _ALONE * _LONGEST
+    for count in (*(_ALONE,) * alone, 256, 128, 64, 32, 8, 2):
+        shared = max(count // width, 1)
         # Work-items have several points of short rows, too: combining results takes as long as some points.
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
         if not beside and units and items[inner] < min(count, FEWEST_ITEMS):
             # Several short rows a work-group: the device starts about one a nanosecond.
             items[units[0]] = min(FEWEST_ITEMS // items[inner], covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in access.combined}
-        s = of_tiles(access, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
+        most = 8 if count == _ALONE else 4
+        s = of_tiles(access, items, {inner: min(most, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
             s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
-        if s.work_groups < wanted and reduced >= _SERIAL * shared and operator.identity is not None:
+        split = count != _ALONE and s.work_groups < wanted and reduced >= _SERIAL * shared
+        if split and operator.identity is not None:
             step, extent = s.step(longest), h.extents[longest]
             parts = min(-(-4 * wanted // s.work_groups), max(extent // (4 * step), 1))
             # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
