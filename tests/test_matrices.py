@@ -224,6 +224,30 @@ def test_sums_that_round_each_product_are_no_instructions() -> None:
         assert not allowed(lowered(h)[0].mdhom)
 
 
+def test_products_of_bytes_that_a_user_writes_are_no_instructions() -> None:
+    """Instructions whose operands are bytes multiply whole integers."""
+    a, b = np.ones((20, 24), np.int32), np.ones((24, 18), np.int32)
+    for function in (lambda a, b: (a & 255) * (b & 255), lambda a, b: (a & 7) * b, lambda a, b: a * (b >> 8)):
+        h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
+        assert not allowed(lowered(h)[0].mdhom)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4"])
+def test_products_of_integers_wrap_around(dtype: str) -> None:
+    """Largest numbers, and what a finish makes of sums that are left of them."""
+    limits = np.iinfo(dtype)
+    rng = np.random.default_rng(6)
+    a, b = (rng.choice([limits.min, limits.max, limits.max // 3], shape).astype(dtype) for shape in ((9, 70), (70, 12)))
+    wanted = np.einsum("ik,kj->ij", a, b)
+    for finish, result in ((None, wanted), (lambda total, a, b: total < 100, wanted < 100)):
+        h = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish).bind(
+            a, b
+        )
+        access = AccessPattern(lowered(h)[0].mdhom)
+        _, s = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
+        np.testing.assert_array_equal(_run(h, [a, b], s, MATRICES)[0], result)
+
+
 def test_whole_numbers_are_exact() -> None:
     named = MULTIPLIED["gemm_tf32"]
     arrays, h = named.arrays(), named.mdhom()

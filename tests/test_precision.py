@@ -126,7 +126,11 @@ def test_entries_are_apart_and_found_again():
         (("f2", "f4"), {"highest": set(), "default": {"tf32"}}),
         (("f8", "f8"), {precision: {"f64", "f64 of 16 rows", "f64 of 16 terms"} for precision in LEVELS}),
         (("f4", "f8"), {precision: set() for precision in LEVELS}),
-        (("i4", "i4"), {precision: set() for precision in LEVELS}),
+        (("c8", "c8"), {"highest": {"3xtf32"}, "default": {"tf32", "3xtf32"}}),
+        (("i1", "i1"), {precision: {"s8"} for precision in LEVELS}),
+        (("i1", "u1"), {precision: set() for precision in LEVELS}),
+        (("i4", "i4"), {precision: {"u8 of 32 bits"} for precision in LEVELS}),
+        (("i8", "i8"), {precision: set() for precision in LEVELS}),
     ],
 )
 def test_instructions_that_are_exact_enough(types, expected):
