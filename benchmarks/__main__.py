@@ -22,7 +22,7 @@ def main() -> None:
     takeover = commands.add_parser("takeover", help="calls of new processes until kernels take over from NumPy")
     incalls = commands.add_parser("incalls", help="tuning in the caller's own calls against a search apart")
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
-    arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
+    arrays = commands.add_parser("arrays", help="calls on NumPy's arrays beside a GPU, and copies there and back")
     several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
     scaling = commands.add_parser("scaling", help="a model of calls on many devices, beside measurements on two")
     scaling.add_argument("--device", nargs="+", metavar="SPEC", default=["pocl"], help="parts of these are measured")
@@ -49,7 +49,6 @@ def main() -> None:
     several.add_argument("--parts", type=int, default=2, help="how many parts (default 2)")
     several.add_argument("--rounds", type=int, default=30, help="calls of each, by turns (default 30)")
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
-    arrays.add_argument("--seconds", type=float, default=8, help="budget of each search (default 8)")
     for command in (shapes, cold, first, steady, takeover, others, incalls, arrays, scaling):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
@@ -77,7 +76,7 @@ def main() -> None:
         print(f"{table(given.rounds)}\n\n{beside_one_process(8192, 150_000)}")
         return
     if given.command == "arrays":
-        _arrays(given.device, given.seconds, given.markdown)
+        _arrays(given.device, given.markdown)
         return
     if given.command == "scaling":
         _scaling(given.device, given.rounds, given.markdown, given.chart)
@@ -183,12 +182,11 @@ def _others(spec: str, markdown: Path | None) -> None:
     _show("others", others.CAPTION, *others.table(spec), markdown)
 
 
-def _arrays(spec: str, seconds: float, markdown: Path | None) -> None:
+def _arrays(spec: str, markdown: Path | None) -> None:
     from benchmarks import arrays
 
     _show("beside", arrays.BESIDE, *arrays.beside(), markdown)
     _show("transfers", arrays.TRANSFERS, *arrays.transfers(spec), markdown)
-    _show("arrays", arrays.CAPTION.format(seconds=seconds), *arrays.table(spec, seconds), markdown)
 
 
 def _scaling(specs: list[str], rounds: int, markdown: Path | None, chart: Path | None) -> None:
