@@ -1,11 +1,13 @@
 """The cases of the GPU's table, as data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from benchmarks.contractions import TCCG
 from benchmarks.fusions import FUSIONS, Fusion
@@ -50,6 +52,24 @@ def _einsum(name: str, subscripts: str, *extents: int, dtype: str = "float32") -
     title = f"einsum, {subscripts}" + (f", {dtype}" if dtype != "float32" else "")
     made = partial(products.contraction, subscripts, extents, dtype)
     return GpuCase(f"gpu-einsum-{name}", "other contractions", title, shown, made)
+
+
+def _drawn(seed: int) -> GpuCase:
+    """A random contraction that arithmetic holds: odd extents, and labels in any order."""
+    rng, sizes, groups = np.random.default_rng(seed), dict[str, int](), list[str]()
+    batch = int(rng.choice([0, 0, 0, 1]))
+    for labels, total in zip(("ab", "cd", "kl"), 2 ** rng.uniform(8, 11.5, 3), strict=True):
+        outer = int(rng.uniform(4, total**0.5)) if rng.random() < 0.6 else 1  # of two labels, the one's
+        extents = [outer, round(total / outer)] if outer > 1 else [round(total)]
+        groups.append(labels[: len(extents)])
+        sizes |= dict(zip(labels, (n | 1 for n in extents), strict=False))
+    rows, columns, sums = groups
+    shared = "n" * batch
+    sizes |= dict.fromkeys(shared, 5)
+    left, right, out = ("".join(rng.permutation([*shared, *g])) for g in (rows + sums, sums + columns, rows + columns))
+    letters = sorted(set(left + right))
+    made = _einsum(f"random-{seed}", f"{left},{right}->{out}", *(sizes[letter] for letter in letters))
+    return replace(made, kind="random contractions")
 
 
 def _layer(name: str, n: int, c: int, size: int, k: int, taps: int, stride: int = 1) -> GpuCase:
@@ -198,6 +218,7 @@ _CASES = (
     _shaped("relax-256", "others", "iterate, 100 Jacobi steps", (256, 256, 256), partial(streams.relaxed, 100)),
     GpuCase("gpu-log-sum-exp", "others", "log-sum-exp product", "1024³", partial(products.log_sum_exp, 1024)),
     GpuCase("gpu-min-plus", "others", "md_hom, min-plus product", "1024³", partial(products.min_plus, 1024)),
+    *map(_drawn, range(24)),
 )  # fmt: skip
 
 #: By the name on the command line, in the order of the table.
