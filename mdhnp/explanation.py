@@ -20,7 +20,7 @@ from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
-_ORIGINS = {"tuned": "tuned", "similar": "tuned for similar extents", "default": "default", "general": "for all sizes"}
+_ORIGINS = {"tuned": "tuned", "default": "default", "general": "for all sizes"}
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class Config:
         self._set(_DEFAULTS | first)
 
     # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
-    #: What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the default.
+    #: What happens to calls that have no tuned schedule. "off": they run with the default.
     #: "auto": so do they, until their calls have taken long enough that tuning pays; then another process searches, and
     #: what it finds is tried in later calls. "background": the same, from the first call on. "full": they are tuned
     #: before they run. The environment variable ``MDHNP_TUNING`` gives the first value.

@@ -25,6 +25,7 @@ from mdhnp.calls.store import entries, forget, store
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.default import default
 from mdhnp.tuning import background
 
 
@@ -163,7 +164,7 @@ def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkey
     bad: list[Schedule] = []
 
     def tuned(h: Any, device: Device) -> Schedule:
-        s = kernels.untuned_for(h, device).schedule
+        s = default(h, device.caps)
         bad.append(replace(s, second=s))
         return bad[-1]
 

@@ -25,7 +25,7 @@ from mdhnp.schedule.model import seconds
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import BestSchedule
-from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
+from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.search.matrices import corrected
 from mdhnp.tuning.search.search import Search
 from mdhnp.tuning.search.space import neighbours, sample, schedule
@@ -287,11 +287,10 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
             replace(key_of(h, device), extents=extents), BestSchedule(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h))
         )
     assert tuned_for(h, device) is None
-    assert untuned_for(h, device) == (default(h, device.caps), "default")
-    assert untuned_for(near, device) == (default(near, device.caps), "default")
+    assert similar(h, device) == similar(near, device) == []
 
 
-def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkeypatch, tmp_path):
+def test_a_search_begins_with_what_was_tuned_for_the_nearest_extents(device: Device, monkeypatch, tmp_path):
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     h, near = gemm(61, 67, 71), gemm(62, 68, 72)
     start = default(h, device.caps)
@@ -300,12 +299,17 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     listed = (schedule(access, beside, row, device.caps) for row in range(len(beside)))
     other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
     assert tuned_for(h, device) is None
-    assert untuned_for(h, device) == (start, "default")
+    assert similar(h, device) == []
     cache().put(key_of(h, device), BestSchedule(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert tuned_for(h, device) == other
     fitted = adapt(near, other, device.caps)
-    expected = (fitted, "similar") if fitted else (default(near, device.caps), "default")
-    assert untuned_for(near, device) == expected
+    assert fitted is not None
+    assert tuned_for(near, device) is None
+    assert similar(near, device) == [fitted]
+    search = Search(near, device.caps, default(near, device.caps), known=[fitted])
+    assert [search.ask(), search.ask()] == [default(near, device.caps), fitted]
+    asked = [search.ask() for _ in range(20)]
+    assert len({*asked, fitted}) == 21
 
 
 def test_of_a_chain_what_is_listed_is_chosen_by_what_was_measured() -> None:

@@ -27,7 +27,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning import processes, times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
-from mdhnp.tuning.lookup import Scheduled, key_of
+from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure import turns as turns_module
@@ -261,11 +261,11 @@ def test_who_seems_fast_in_the_search_must_be_faster_by_turns(
 
 
 def test_what_is_in_use_is_what_must_be_beaten(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of similar extents, say: it may be faster than the default, and than all that a search finds."""
+    """It may be faster than the default, and than all that a search finds."""
     a = np.ones((30, 31), np.float32)
     h = stage_of(a, a.T)
     used = Schedule.plain(h.extents, len(h.inputs))
-    monkeypatch.setattr(session_module, "untuned_for", lambda *_: Scheduled(used, "similar"))
+    cache().put(key_of(h, device), BestSchedule(used, 1.0, 3, "2026-01-01T00:00:00Z", str(h)))
     worker = use_fake(monkeypatch, lambda s: 2e-4 if s == used else 1e-4, lambda s: 1e-4 if s == used else 1.1e-4)
     (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=8, progress=False)
     assert found.schedule == used

@@ -31,7 +31,7 @@ from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
-from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for, untuned_for
+from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.warning import warn
 
@@ -123,7 +123,7 @@ def _best(request: Request, why: str) -> Kernels:
     each, device = staged(request.mdhom), request.device
     tuned = [tuned_for(s.mdhom, device) for s in each]
     found = [
-        untuned_for(s.mdhom, device) if known is None else Scheduled(known, "tuned")
+        Scheduled(_default(s.mdhom, device.caps), "default") if known is None else Scheduled(known, "tuned")
         for s, known in zip(each, tuned, strict=True)
     ]
     try:

@@ -7,7 +7,7 @@ neighbours of the best.
 Any object with `ask` and `tell` can take its place.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,14 @@ _FAILURE = 4.0
 
 
 class Search:
-    """Proposes schedules for one stage in canonical form; `start`, the schedule in use, is measured first.
+    """Proposes schedules for one stage in canonical form; `start` is measured first, then what is `known` to be good.
 
     Same seed and same measurements, same proposals.
     """
 
-    def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
+    def __init__(
+        self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0, known: Sequence[Schedule] = ()
+    ) -> None:
         self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
         self._listed = None if isinstance(h, MdHom) else list(candidates(h, caps))
         self._rng = np.random.default_rng(seed)
@@ -47,11 +49,12 @@ class Search:
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
         several = caps.kind == "gpu" and self._listed is None
-        known = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
-        pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
+        likely = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
+        pool, plain = [s for s in likely if s.atom], [s for s in likely if not s.atom]
         self._matrices = Matrices(self._access, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
-        self._first, self._rest = [start, *pool[:_FIRST], *plain, *shortlist[:_FIRST]], shortlist[_FIRST:]
+        first = [start, *known, *pool[:_FIRST], *plain, *shortlist[:_FIRST]]
+        self._first, self._rest = list(dict.fromkeys(first)), [s for s in shortlist[_FIRST:] if s not in known]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:

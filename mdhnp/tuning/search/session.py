@@ -21,7 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
-from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
+from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, is_faster
@@ -156,11 +156,11 @@ class _Tuning:
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)
         start = default(h, device.caps)
-        self._search = Search(h, device.caps, start, seed)
+        self._search = Search(h, device.caps, start, seed, similar(h, device))
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         #: What is in use: calls go on with it if nothing is faster.
-        self._used = tuned_for(h, device) or untuned_for(h, device).schedule
+        self._used = tuned_for(h, device) or start
         self._start = start
         self._made: list[Measurement] = []
         self._asked = 0
