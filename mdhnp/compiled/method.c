@@ -46,7 +46,7 @@ mode_of(Method *self)
     }
     PyObject *block = NULL, *process = NULL, *mode = NULL;
     PyObject *blocks = PyDict_GetItemWithError(self->observed, blocks_name);
-    if (blocks != NULL && PyLong_Check(blocks) && Py_SIZE(blocks) == 0
+    if (blocks != NULL && PyLong_Check(blocks) && PyLong_AsLong(blocks) == 0
         && PyContextVar_Get(self->block, Py_None, &block) == 0 && block == Py_None)
         process = get_slot(&process_slot, self->config);
     if (process != NULL && PyDict_Check(process))
