@@ -254,6 +254,7 @@ class Entry:
     """What is found, and has kernels that results are but enqueued of."""
 
     unseen: int | None = None
+    run: Any = None
 
     def __init__(self, *enqueuers: Any) -> None:
         self.free = [SimpleNamespace(enqueuer=e) for e in enqueuers]

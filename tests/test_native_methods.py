@@ -32,7 +32,7 @@ class Called:
         self.plan, self.a, self.here = Plan(self.opencl), leased(Block(101)), SimpleNamespace(key=("here",))
         self.entry, self.settings, self.inside = Entry(self.plan.native), Settings(), ContextVar[Any]("inside")
         self.entries: Any = {key_of(("add",), ("here",), "mode", (self.a,)): self.entry}
-        self.place = self.entries, Boxed, self.settings, self.inside, self.names
+        self.place = self.entries, Boxed, lambda *made: made, self.settings, self.inside, self.names
         self.native: Any = wraps(self.function)(native.Method(self.function, self.what_of, self.place))
 
     def function(self, one: Any, *others: Any, **options: Any) -> Any:
@@ -71,12 +71,35 @@ def test_a_method_is_made_without_python_where_it_was_made_before() -> None:
     assert not called.enqueues(x)
     called.settings._process = {"mode": "mode"}
     assert called.enqueues(x)
-    called.opencl.fails = ("enqueue", 12)
+    assert called.asked == [1]
+
+
+@compiled
+def test_what_is_not_only_enqueued_is_run() -> None:
+    called = Called()
+    x, view = Boxed(called.a, called.here), np.zeros(3)
     assert not called.enqueues(x)
+    called.entry.run = lambda views: view if views == (called.a,) else None
+    called.opencl.fails = ("enqueue", 12)
+    found = called.native(x)
+    assert (found._view is view, found.device, found._copy) == (True, called.here, None)
     called.opencl.fails = ()
     called.entry.free = []
-    assert not called.enqueues(x)
-    assert called.asked == [1]
+    assert called.enqueues(x)
+    for results in ((view, view), 3.0):
+        called.entry.run = lambda views, results=results: results
+        assert called.native(x) == (results, called.here)
+    for error, told in ((ValueError, False), (KeyboardInterrupt, True)):
+
+        def fails(views: Any, error: type[BaseException] = error) -> Any:
+            raise error
+
+        called.entry.run = fails
+        if told:
+            with pytest.raises(error):
+                called.native(x)
+        else:  # the function says what is wrong
+            assert not called.enqueues(x)
 
 
 @compiled
@@ -118,7 +141,7 @@ def test_a_method_asks_once_what_is_never_made_again_and_not_of_what_fails() -> 
 
 @compiled
 @pytest.mark.parametrize(
-    "place", [(), ({}, Boxed, 1, 2, {}), ({}, 3, 1, ContextVar("x"), {}), (1, Boxed, 1, ContextVar("y"), {})]
+    "place", [(), ({}, Boxed, 1, 1, 2, {}), ({}, 3, 1, 1, ContextVar("x"), {}), (1, Boxed, 1, 1, ContextVar("y"), {})]
 )
 def test_a_method_of_nonsense_is_refused(place: Any) -> None:
     with pytest.raises(TypeError):

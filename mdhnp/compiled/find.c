@@ -234,12 +234,34 @@ rank_of(PyObject *operand)
     return rank;
 }
 
+/* Run an entry in Python; NULL, without an error but those that end a program: whoever calls again hears of others. */
+static PyObject *
+run(Found *found, PyTypeObject *kind, PyObject *wrap)
+{
+    static PyObject *run_name;
+    if (run_name == NULL)
+        run_name = PyUnicode_InternFromString("run");
+    PyObject *results = PyObject_CallMethodOneArg(found->entry, run_name, found->views), *made = NULL;
+    if (results != NULL && PyArray_CheckExact(results))
+        made = wrapped(kind, results, found->device);
+    else if (results != NULL)
+        made = PyObject_CallFunctionObjArgs(wrap, results, found->device, NULL);
+    else if (PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    Py_XDECREF(results);
+    return made;
+}
+
 PyObject *
 repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
-            PyTypeObject *kind)
+            PyTypeObject *kind, PyObject *wrap)
 {
     Found found;
-    PyObject *made = look_up_views(entries, what, mode, operands, count, kind, &found) ? enqueue(&found, kind) : NULL;
+    if (!look_up_views(entries, what, mode, operands, count, kind, &found))
+        return NULL;
+    PyObject *made = enqueue(&found, kind);
+    if (made == NULL && !PyErr_Occurred())
+        made = run(&found, kind, wrap);
     drop(&found);
     return made;
 }

@@ -11,7 +11,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *attributes, *function, *what_of;
-    PyObject *entries, *config, *block, *observed;
+    PyObject *entries, *wrap, *config, *block, *observed;
     PyTypeObject *kind;
     PyObject *whats[RANKS]; /* by rank; None: not to be found again */
 } Method;
@@ -23,6 +23,7 @@ method_dealloc(Method *self)
     Py_XDECREF(self->function);
     Py_XDECREF(self->what_of);
     Py_XDECREF(self->entries);
+    Py_XDECREF(self->wrap);
     Py_XDECREF(self->config);
     Py_XDECREF(self->block);
     Py_XDECREF(self->observed);
@@ -57,12 +58,14 @@ mode_of(Method *self)
     return mode;
 }
 
-/* Make a call that was made before; NULL, without an error where it is not to be made here. */
+/* Make a call that was made before; NULL, without an error where it was not, or fails: the function says why. */
 static PyObject *
 repeated(Method *self, PyObject *what, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *mode = mode_of(self);
-    PyObject *result = mode == NULL ? NULL : repeat_call(self->entries, what, mode, arguments, count, self->kind);
+    PyObject *result = NULL;
+    if (mode != NULL)
+        result = repeat_call(self->entries, what, mode, arguments, count, self->kind, self->wrap);
     Py_XDECREF(mode);
     return result;
 }
@@ -94,13 +97,13 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
 static PyObject *
 method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *function, *what_of, *entries, *kind, *config, *block, *observed;
+    PyObject *function, *what_of, *entries, *kind, *wrap, *config, *block, *observed;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Method takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "OO(O!O!OOO!):Method", &function, &what_of, &PyDict_Type, &entries, &PyType_Type,
-                          &kind, &config, &block, &PyDict_Type, &observed))
+    if (!PyArg_ParseTuple(arguments, "OO(O!O!OOOO!):Method", &function, &what_of, &PyDict_Type, &entries, &PyType_Type,
+                          &kind, &wrap, &config, &block, &PyDict_Type, &observed))
         return NULL;
     if (!PyContextVar_CheckExact(block)) {
         PyErr_SetString(PyExc_TypeError, "Method: what holds the settings of a block is a ContextVar");
@@ -114,6 +117,7 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
     self->what_of = Py_NewRef(what_of);
     self->entries = Py_NewRef(entries);
     self->kind = (PyTypeObject *)Py_NewRef(kind);
+    self->wrap = Py_NewRef(wrap);
     self->config = Py_NewRef(config);
     self->block = Py_NewRef(block);
     self->observed = Py_NewRef(observed);
@@ -130,7 +134,8 @@ PyDoc_STRVAR(method_doc,
 "Method(function, what_of, place)\n--\n\n"
 "An operator or a method that calls `function`, or does the same at once where the call was made before.\n\n"
 "what_of: gives what is called, as keys have it, by the first operand's rank, or None. place: entries, the type of\n"
-"Arrays, the settings, the ContextVar of blocks that change them, the names of the module `observe`.");
+"Arrays, what makes these of results on a device, the settings, the ContextVar of blocks that change them, the names of\n"
+"the module `observe`.");
 
 static PyMemberDef method_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, vectorcall), READONLY, NULL},

@@ -54,9 +54,10 @@ PyObject *caller_of(PyObject *what, PyObject *package, int *distance, PyObject *
 /* Enqueue with an Enqueuer on views, for new results: these, None if OpenCL refused something, NULL for an error. */
 PyObject *enqueue_for_new(PyObject *enqueuer, PyObject *views);
 
-/* Make a call again, all of whose operands are of a type; NULL, without an error where Python has to make it. */
+/* Make a call again, all of whose operands are of a type; NULL, without an error where it was not made before, or fails.
+   `wrap` gives what is no single array as one, or several, of that type, given the results and the device. */
 PyObject *repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
-                      PyTypeObject *kind);
+                      PyTypeObject *kind, PyObject *wrap);
 
 /* Give how many axes an operand of that type has. */
 int rank_of(PyObject *operand);

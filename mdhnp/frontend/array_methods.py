@@ -14,7 +14,7 @@ from mdhnp import native
 from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.calls import observe
-from mdhnp.calls.arrays import brought
+from mdhnp.calls.arrays import brought, wrapped
 from mdhnp.calls.operands import check_cast, fallback
 from mdhnp.calls.store import entries
 from mdhnp.frontend.array_adapted import on_host, package
@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 #: What an operator takes beside pyopencl's arrays; what an index of a view is made of.
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
-_PLACE = (entries, Array, config, inside, vars(observe))
+_PLACE = (entries, Array, wrapped, config, inside, vars(observe))
 _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
