@@ -76,6 +76,8 @@ class Explanation:
             if plan.mdhom.precision != "highest":
                 lines.append(f"precision {plan.mdhom.precision}")
             lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices)}")
+            refused = [d.refused for d in plan.devices if d.refused]
+            lines.extend(f"without   matrix instructions of several subgroups: {why}" for why in refused)
             lines.extend(f"candidate {text}" for text in _candidates(plan))
             lines.append(f"because   {plan.why}")
             if isinstance(plan, ByNumpy):

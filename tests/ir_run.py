@@ -47,6 +47,8 @@ _IN_REGISTERS = {
 }
 #: Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
+#: Barriers of a group.
+_BARRIERS = 16
 #: Bytes of a row that a work-item points at.
 _ROW = 16
 
@@ -99,18 +101,32 @@ def _flat(array: Array) -> Array:
 
 
 def _group(p: st.Procedure, group: int, memory: dict[str, Array], truths: set[bool]) -> None:
-    """Run a work-group: one subgroup after the other up to the next barrier."""
-    items = [_Item(group, item, memory, truths) for item in range(p.work_items)]
-    runs = [_subgroup(items[n : n + SUBGROUP], p.body) for n in range(0, len(items), SUBGROUP)]
-    going = True
+    """Run a work-group: one subgroup after the other up to the next barrier, the last first in every other group."""
+    items = [_Item(group, item, p.work_items, memory, truths) for item in range(p.work_items)]
+    runs = {n: _subgroup(items[n : n + SUBGROUP], p.body) for n in range(0, len(items), SUBGROUP)}
+    come: dict[int, dict[int, bool]] = {}  # who has come to each barrier, and whether they wait
+    going = [*runs]
     while going:
-        met = {next(run, False) for run in runs}
-        assert len(met) == 1, "some subgroups come to a barrier, and others do not"
-        (going,) = met
+        n = going.pop(0 if group % 2 == 0 else -1)
+        met = next(runs[n], None)
+        if met is None:
+            continue
+        number, count, waits = met
+        here = come.setdefault(number, {})
+        assert n not in here, "a subgroup comes to a barrier again that others are to come to"
+        here[n] = waits
+        if not waits:
+            going.append(n)
+        there = sum([len(items[m : m + SUBGROUP]) for m in here])
+        assert there <= count, "more work-items come to a barrier than it is for"
+        if there == count:
+            going += [m for m, waiting in here.items() if waiting]
+            del come[number]
+    assert not any(waiting for here in come.values() for waiting in here.values()), "some wait for ever"
 
 
-def _subgroup(items: Sequence[_Item], body: tuple[st.Stmt, ...]) -> Iterator[bool]:
-    """Run work-items that meet at more than barriers."""
+def _subgroup(items: Sequence[_Item], body: tuple[st.Stmt, ...]) -> Iterator[tuple[int, int, bool]]:
+    """Run work-items that meet at more than barriers; of these it gives the number, for how many, if they wait."""
     runs = [item.run(body) for item in items]
     while True:
         first, *others = [next(run, None) for run in runs]
@@ -120,12 +136,18 @@ def _subgroup(items: Sequence[_Item], body: tuple[st.Stmt, ...]) -> Iterator[boo
                 return
             case st.MatrixProduct():
                 _multiply(first, items)
+            case st.WideProducts():
+                _multiply_wide(first, items)
             case st.LoadMatrix():
                 _load_matrix(first, items)
             case st.Let(target=ir.Register() as target, value=ir.Shuffled() as value):
                 _exchange(target, value, items)
+            case st.NamedBarrier():
+                (number,) = {item.index(first.number) for item in items}
+                assert 0 < number < _BARRIERS
+                yield number, first.items, first.wait
             case _:
-                yield True
+                yield 0, items[0].count, True
 
 
 def _exchange(target: ir.Register, shuffled: ir.Shuffled, items: Sequence[_Item]) -> None:
@@ -161,6 +183,23 @@ def _multiply(s: st.MatrixProduct, items: Sequence[_Item]) -> None:
     results = product(atom, np.array(a), np.array(b), np.array(c))
     for item, values in zip(items, results, strict=True):
         item.registers.update(zip(s.into, values.reshape(len(s.into), -1), strict=True))
+
+
+def _multiply_wide(s: st.WideProducts, items: Sequence[_Item]) -> None:
+    """What one of the subgroups has of the products."""
+    atom = ATOMS[s.atom]
+    wide, (_, columns, terms) = _ROW // atom.itemsize, atom.shape
+    n, k = np.arange(columns)[:, None], np.arange(terms)[None, :]
+    for p in s.products:
+        (at,) = {item.index(p.at) for item in items}
+        a = np.array([[item.value(v) for v in p.a] for item in items])
+        for block in range(len(p.into) // 2):
+            where = at + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
+            b = items[0].memory[s.buffer.name][where][elements(atom.b)]
+            into = p.into[2 * block : 2 * block + 2]
+            c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)
+            for item, values in zip(items, product(atom, a, b, c), strict=True):
+                item.registers.update(zip(into, values.reshape(2, -1), strict=True))
 
 
 def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
@@ -200,10 +239,11 @@ def _constant(literal: str, dtype: np.dtype[Any]) -> Any:
 
 
 class _Item(Evaluator):
-    """One work-item; `truths` gets what conditions on values are. The ranges of indices are seen elsewhere."""
+    """One work-item of `count`; `truths` gets what conditions on values are. Ranges of indices are seen elsewhere."""
 
-    def __init__(self, group: int, item: int, memory: dict[str, Array], truths: set[bool]) -> None:
+    def __init__(self, group: int, item: int, count: int, memory: dict[str, Array], truths: set[bool]) -> None:
         super().__init__({})
+        self.count = count
         self._ids, self._strict = {"group_id": group, "local_id": item}, False
         self.memory, self._truths = memory, truths
         self._started: list[list[tuple[Array, Any]]] = [[]]
@@ -223,7 +263,12 @@ class _Item(Evaluator):
                         self._env[s.var] = self.index(s.following)
                 case st.If():
                     yield from self.run(s.inside if self.hold(s.tests) else s.elsewhere)
-                case st.Barrier() | st.LoadMatrix() | st.MatrixProduct() | st.Let(value=ir.Shuffled()):
+                case st.Roles():
+                    yield from self.run(s.work if self._ids["local_id"] < s.workers else s.fill)
+                case (
+                    st.Barrier() | st.NamedBarrier() | st.LoadMatrix() | st.MatrixProduct() | st.WideProducts()
+                    | st.Let(value=ir.Shuffled())
+                ):  # fmt: skip
                     yield s
                 case _:
                     self._do(s)
@@ -242,7 +287,7 @@ class _Item(Evaluator):
 
     def _do(self, s: st.Stmt) -> None:
         match s:
-            case st.Comment():
+            case st.Comment() | st.Publish():
                 pass
             case st.Let() | st.Declare() | st.Assign():
                 if isinstance(s.target, ir.Register):

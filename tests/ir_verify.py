@@ -25,10 +25,12 @@ from mdhnp.codegen.ir.statements import (
     MatrixProduct,
     Pipeline,
     Procedure,
+    Roles,
     Scope,
     Stmt,
     Store,
     Transpose,
+    WideProducts,
 )
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Register, Shuffled
 
@@ -91,7 +93,17 @@ class _Scope:
                 self._uses(s.rounds)
                 _check(s.stages > 1 and not has_barrier(s.fill), "a pipeline has a stage ahead, and no barrier")
                 self._inner(s.fill, s.filled)
+                self._inner(s.prepare, s.round)
                 self._inner(s.work, s.round)
+            case Roles():
+                for body in (s.work, s.fill):
+                    _check(not has_barrier(body), "some of a group come to its barrier")
+                    self._inner(body)
+            case WideProducts():
+                self._uses(tuple([(p.a, p.at) for p in s.products]))
+                _check(s.buffer in self.buffers, f"{s.buffer.name} is not declared")
+                into = {r for p in s.products for r in p.into}
+                _check(into <= self.variable, f"{s.atom} adds to what was not declared to have new values")
             case LoadMatrix():
                 self._uses(s.at)
                 _check(s.buffer in self.buffers, f"{s.buffer.name} is not declared")
@@ -169,7 +181,7 @@ class _Scope:
 def _exchanges(node: Any) -> bool:
     """Whether work-items exchange values anywhere in a node."""
     parts = node if type(node) is tuple else [getattr(node, name) for name in FIELDS.get(type(node), ())]
-    return isinstance(node, Shuffled | LoadMatrix | MatrixProduct) or any(map(_exchanges, parts))
+    return isinstance(node, Shuffled | LoadMatrix | MatrixProduct | WideProducts) or any(map(_exchanges, parts))
 
 
 def _check(holds: bool, message: str) -> None:

@@ -25,18 +25,22 @@ from mdhnp.codegen.ir.statements import (
     If,
     Let,
     LoadMatrix,
+    NamedBarrier,
     Not,
     Procedure,
+    Roles,
     Scope,
     Stmt,
     Store,
     Test,
     Transpose,
     Wait,
+    WideProducts,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Shuffled
 from mdhnp.codegen.program import Program
 from mdhnp.mdh import Stage, View
+from mdhnp.schedule.atoms import ATOMS
 
 __all__ = ["Evaluator", "TooLong", "Walk", "walk_all"]
 
@@ -130,7 +134,7 @@ class Walk(Evaluator):
             for item in range(procedure.work_items):
                 self._env = {}
                 self._ids = {"group_id": group, "local_id": item}
-                self._phase = 0
+                self._phase, self._apart = 0, False
                 self._started: list[list[tuple[str, int, int]]] = [[]]
                 self._exchanges: list[tuple[int, Shuffled]] = []
                 self._all(procedure.body)
@@ -156,6 +160,20 @@ class Walk(Evaluator):
                 self._all(s.body)
             case Barrier():
                 self._phase += 1
+            case Roles():
+                self._apart = True  # who waits for whom there is seen as kernels are run
+                self._all(s.work if self._ids["local_id"] < s.workers else s.fill)
+                self._apart = False
+            case NamedBarrier():
+                assert self._apart and 0 < self.index(s.number) < 16
+            case WideProducts():
+                size = s.buffer.dtype.itemsize
+                for p in s.products:
+                    at = self.index(p.at)
+                    assert at * size % 16 == 0
+                    terms = ATOMS[s.atom].shape[2] * size // 16
+                    last = (len(p.into) // 2 - 1) * s.beside + (terms - 1) * s.below
+                    self._touch(s.buffer, (at, at + last // size + 8 * 16 // size - 1))
             case Commit():
                 self._started.append([])
             case Wait():
@@ -215,6 +233,8 @@ class Walk(Evaluator):
                 self.written[buffer.name].add(offset)
 
     def _share(self, name: str, offset: int, write: bool, copy: bool, phase: int) -> None:
+        if self._apart:
+            return
         item, place = self._ids["local_id"], (name, offset, phase)
         before = self._touched.setdefault(place, (item, write, copy))
         alone = before[0] == item or not (write or before[1]) or (copy and before[2])

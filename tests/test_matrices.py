@@ -27,6 +27,7 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
+from mdhnp.runtime.trial import confirmed
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.check import check
@@ -126,8 +127,12 @@ def _special(name: str) -> tuple[list[Array], bool]:
     return arrays, doubtful
 
 
-def _special_schedule(h: MdHom) -> Schedule:
-    return replace(Schedule.plain(h.extents, 2), **MULTIPLIED["gemm_tf32"].changes)
+#: Kernels of three products of tf32 whose factors have the shapes of :func:`_special`.
+SPLIT = ("gemm_tf32", "gemm_producers")
+
+
+def _special_schedule(h: MdHom, kernel: str = "gemm_tf32") -> Schedule:
+    return replace(Schedule.plain(h.extents, 2), **MULTIPLIED[kernel].changes)
 
 
 def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
@@ -140,11 +145,12 @@ def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
     assert (np.abs(got[finite] - exact[finite]) <= limit[finite]).all()
 
 
+@pytest.mark.parametrize("kernel", SPLIT)
 @pytest.mark.parametrize("name", SPECIAL)
-def test_factors_that_parts_cannot_represent(name: str) -> None:
+def test_factors_that_parts_cannot_represent(name: str, kernel: str) -> None:
     arrays, doubtful = _special(name)
     h = GEMM.bind(*arrays)
-    got, found = _run(h, arrays, _special_schedule(h), MATRICES)
+    got, found = _run(h, arrays, _special_schedule(h, kernel), MATRICES)
     _assert_as_numpys(got, *arrays)
     assert (True in found) == doubtful
 
@@ -152,9 +158,11 @@ def test_factors_that_parts_cannot_represent(name: str) -> None:
 def test_factors_that_parts_cannot_represent_on_devices(multiplying: Device, name: str) -> None:
     arrays, _ = _special(name)
     h = GEMM.bind(*arrays)
-    program, _ = _built(lowered(h), _special_schedule(h), multiplying.caps)
-    (got,) = execute(multiplying, h, arrays, program)
-    _assert_as_numpys(got, *arrays)
+    for kernel in SPLIT:
+        if MULTIPLIED[kernel].changes["atom"] in multiplying.caps.atoms:
+            program, _ = _built(lowered(h), _special_schedule(h, kernel), multiplying.caps)
+            (got,) = execute(multiplying, h, arrays, program)
+            _assert_as_numpys(got, *arrays)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -246,6 +254,20 @@ def test_products_of_integers_wrap_around(dtype: str) -> None:
         access = AccessPattern(lowered(h)[0].mdhom)
         _, s = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
         np.testing.assert_array_equal(_run(h, [a, b], s, MATRICES)[0], result)
+
+
+def test_wide_instructions_are_left_out_where_they_do_not_work(device: Device) -> None:
+    """No CPU has them: as on a GPU whose driver refuses them, kernels use others, and it is said why."""
+    said = replace(MATRICES, name=device.name)
+    found, why = confirmed(device, said)
+    if any(ATOMS[name].warps > 1 for name in device.caps.atoms):
+        assert not why
+        return
+    assert why
+    assert {*said.atoms} - {*found.atoms} == {name for name, atom in ATOMS.items() if atom.warps > 1}
+    h = GEMM.bind(*(np.empty((2048, 2048), np.float32) for _ in range(2)))
+    (stage,) = lowered(h)
+    assert [ATOMS[default(stage.mdhom, caps).atom].warps for caps in (said, found)] == [4, 1]
 
 
 def test_whole_numbers_are_exact() -> None:

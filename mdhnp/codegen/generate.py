@@ -20,6 +20,7 @@ from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.check import check
+from mdhnp.schedule.layout import producers
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.split import chunk_totals, split, splits
 
@@ -56,7 +57,7 @@ def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:
     """Set general kernels to the sizes of an MDH of their form, and to the schedules' work-groups."""
     steps = _launched(h, schedule)
     kernels = (
-        replace(kernel, global_size=s.work_groups * s.work_items)
+        replace(kernel, global_size=s.work_groups * kernel.local_size)
         for kernel, (_, s) in zip(program.kernels, steps, strict=True)
     )
     temporaries = (_nbytes(v) for m, _ in steps[1:] for v in _parts(m))
@@ -165,7 +166,7 @@ class _Build:
             emit_scan(c, bool(carry))
         else:
             emit_kernel(c)
-        name = f"mdh_{len(self.kernels)}"
+        name, items = f"mdh_{len(self.kernels)}", s.work_items + producers(s)
         # The imaginary parts of a complex array come with the real ones.
         written = [(v, a) for n, (v, a) in enumerate(zip(h.outputs, outputs, strict=True)) if n - 1 not in c.paired]
         passed = [*zip(h.inputs, inputs, strict=True), *written]
@@ -174,7 +175,7 @@ class _Build:
         built = Procedure(
             name,
             title=str(h),
-            work_items=s.work_items,
+            work_items=items,
             vector_bytes=s.vector_width * max(t.itemsize for t in types),
             contract=all(map(_may_contract, h.mdhoms)),
             wide=h.wide and not c.general,
@@ -197,7 +198,7 @@ class _Build:
             Argument("offset of input" if a.role == "input" else "offset of output", a.position) for _, a in moved
         ]
         arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *offsets)
-        self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
+        self.kernels.append(Kernel(name, s.work_groups * items, items, arguments))
 
 
 def _group_offset(nest: Nest) -> Index:

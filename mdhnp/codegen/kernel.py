@@ -14,13 +14,15 @@ from math import prod
 
 from mdhnp.codegen import reduce, work_items
 from mdhnp.codegen.access import Context, Point, read
+from mdhnp.codegen.factors import declare_doubt, doubtful, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import group_loops, ids, points_inside, reads_inside, step_loops, step_spans, steps_inside
-from mdhnp.codegen.matrix import accumulate_products, declare_doubt, doubtful, watch
+from mdhnp.codegen.matrix import accumulate_products
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
+from mdhnp.codegen.producers import declare_operand
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.store import clipped, element_point, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
@@ -42,6 +44,7 @@ def declare_local(c: Context) -> None:
     declare_tiles(c)
     work_items.declare_shared(c)
     declare_doubt(c)
+    declare_operand(c)
     if c.s.results == "local":
         _declare_local_results(c)
 
@@ -78,7 +81,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             if per_tile and every == 1:
                 part = reduce.declare(c, "part")
             if c.s.atom:
-                accumulate_products(c, part, watched)
+                accumulate_products(c, part, watched, before)
             else:
                 accumulate(c, part)
             if every > 1:

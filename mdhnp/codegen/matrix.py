@@ -3,50 +3,27 @@
 Each work-item has the results that it has anyway: an atom's lanes are laid over the work-items so that its result's
 fragment is what the schedule's work-items, pairs and points say. Elements of the factors are loaded for the whole
 atom, of which a work-item holds some for the others.
-
-Units that multiply fewer bits take each factor in two parts, x = high + low, and three products (source: Ootomo and
-Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
-performance", 2022). That fails for numbers whose low part is too small for the unit, and for infinities, so the factors
-are watched; where one is such, the work-group computes its results again, by multiply-adds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, product
 
-import numpy as np
-
 from mdhnp.codegen.access import Context, Point, load
+from mdhnp.codegen.factors import BITS, look, parts
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, Truth
-from mdhnp.codegen.ir.values import BOOL, Apply, Buffer, Const, Load, Outside, Register, Value, half
-from mdhnp.codegen.reduce import Accumulators, elements, start
+from mdhnp.codegen.ir.statements import PREPARED, LoadMatrix, MatrixProduct, WideProduct, WideProducts
+from mdhnp.codegen.ir.values import Apply, Load, Register, Value
+from mdhnp.codegen.producers import operand_buffer, prepared_at
+from mdhnp.codegen.reduce import Accumulators, elements
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
+from mdhnp.schedule.layout import WIDEST, is_wide, wide_operand
 from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented
 
-_BITS = np.dtype(np.uint32)
-#: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
-#: 2^-126, where a unit need not tell numbers from 0.
-_SMALLEST = (25 << 24) - 1
-_MOST = 2**32 - 1
-#: Whether some work-item of the group doubts its results.
-_DOUBT = Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
 
-
-def declare_doubt(c: Context) -> None:
-    """Declare what work-items tell each other of their factors; at the kernel's beginning, as all local memory."""
-    if c.s.atom and ATOMS[c.s.atom].split:
-        c.build.add(AllocLocal(_DOUBT, 1))
-
-
-def watch(c: Context) -> Register | None:
-    """Declare what is known of the factors, where their parts may not be what they are."""
-    return c.build.declare("least", Const(str(_MOST), _BITS)) if ATOMS[c.s.atom].split else None
-
-
-def accumulate_products(c: Context, acc: Accumulators, watched: Register | None) -> None:
-    """Add the products of one local tile's points."""
+def accumulate_products(c: Context, acc: Accumulators, watched: Register | None, before: Index) -> None:
+    """Add the products of one local tile's points; `before` counts the tiles before."""
     with ExitStack() as loops:
         others = [d for d in c.combined if d != c.s.atom_dims[2]]
         local = {d: c.local(d) for d in c.kept}
@@ -55,7 +32,11 @@ def accumulate_products(c: Context, acc: Accumulators, watched: Register | None)
             if c.points(d).known != 1:
                 loops.enter_context(c.build.up_to(c.var(d, "p"), c.points(d)))
                 local[d] = c.at(d, "p")
-        _Products(c, acc, local, watched).all()
+        found = _Products(c, acc, local, watched)
+        if is_wide(c.s):
+            found.wide(before % PREPARED)
+        else:
+            found.all()
 
 
 class _Products:
@@ -102,7 +83,10 @@ class _Products:
         downs: list[Sequence[int]] = [rows[n : n + halves] for n in range(0, len(rows), halves)]
         single: list[Sequence[int]] = [(column,) for column in columns]
         loaded = [
-            {f: [self._parts(stem, f, v) for v in self._loaded(stem, f, fragment, some, first, others)] for f in side}
+            {
+                f: [parts(c, atom, stem, f[0], v) for v in self._loaded(stem, f, fragment, some, first, others)]
+                for f in side
+            }
             for stem, side, fragment, some in (("a", self._left, atom.a, downs), ("b", self._right, atom.b, single))
         ]
         left, right = loaded
@@ -116,6 +100,36 @@ class _Products:
                 i, j = p.bytes or (one, other)
                 for (offsets, x), (o, y) in product(zip(downs, a, strict=True), zip(columns, b, strict=True)):
                     c.build.add(MatrixProduct(atom.name, self._into(n, offsets, o, others), x[i], y[j]))
+
+    def wide(self, turn: Index) -> None:
+        """All steps at once: subgroups wait for their sums, while others multiply."""
+        c, atom, found = self._c, self._atom, list[WideProduct]()
+        halves, depth = atom.shape[0] // DOWN, atom.shape[2]
+        rows, ((factor,), ((number, _),)) = c.offsets(self._rows), (self._left, self._right)
+        operand = wide_operand(c.h, c.s, number)
+        along = [d for d in c.kept if d not in (self._rows, self._columns, *dict(operand.kept))]
+        beside = [dict(zip(dict(operand.kept), n, strict=True)) for n in _points(c, dict(operand.kept))]
+        across = [*product(beside, c.offsets(self._columns))]
+        for combo in _points(c, along):
+            others = dict(zip(along, combo, strict=True))
+            for n in range(0, len(rows), halves):
+                downs = rows[n : n + halves]
+                into = tuple([r for near, column in across for r in self._into(0, downs, column, others | near)])
+                for step in range(c.s.local_tile[self._terms] // depth):
+                    (a,) = self._loaded(
+                        "a", factor, atom.a, [downs], step * depth, others | dict.fromkeys(beside[0], 0)
+                    )
+                    left = parts(c, atom, "a", factor[0], a)
+                    self._watch([left], ZERO, 1, 0)
+                    at = constant(step * depth // operand.wide)
+                    for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
+                        where = prepared_at(operand, turn, other, self._local, at, ZERO)
+                        found.append(WideProduct(into, left[one], where))
+        c.build.add(
+            WideProducts(
+                atom.name, tuple(found), operand_buffer(c, number), DOWN * WIDEST, operand.width * WIDEST
+            )
+        )  # fmt: skip
 
     def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
         """Parts of the number that has the other sign."""
@@ -162,7 +176,7 @@ class _Products:
         for n in range(self._together):
             local[self._terms] = self._term + (place[1] + n)
             values.append(load(self._c, number, access, Point(dict(local), dict(local))))
-        return name(stem, values[0] if len(values) == 1 else Apply("pack", tuple(values), _BITS))
+        return name(stem, values[0] if len(values) == 1 else Apply("pack", tuple(values), BITS))
 
     def _rows_of_blocks(
         self, stem: str, factor: Factor, places: list[tuple[int, int]], others: dict[int, int], turned: bool
@@ -170,7 +184,7 @@ class _Products:
         """Load as many blocks at once as can be: each lane points at a row, and gets its elements of all of them."""
         c, (number, access), across = self._c, factor, self._across[factor]
         begin = self._first_row if across == self._rows else self._first_column
-        dtype = _BITS if self._atom.packed > 1 else c.h.inputs[number].dtype
+        dtype = BITS if self._atom.packed > 1 else c.h.inputs[number].dtype
         found: list[Value] = []
         while len(found) < len(places):
             some = places[len(found) : len(found) + 4]
@@ -191,64 +205,15 @@ class _Products:
             found += into
         return found
 
-    def _parts(self, stem: str, factor: Factor, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
-        """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
-        if self._c.h.inputs[factor[0]].dtype.name not in self._atom.values:
-            return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v, self._atom.bits)) for v in values]),)
-        if self._atom.places > 1:
-            return tuple([self._bytes(stem, n, values) for n in range(self._atom.places)])
-        if not self._atom.split:
-            return (values,)
-        high = [self._c.build.name(f"{stem}_high", _high(v, self._atom.bits)) for v in values]
-        low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
-        return tuple(high), tuple(low), values
-
-    def _bytes(self, stem: str, byte: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """A byte of each integer, several in a register."""
-        number, each = Const(str(byte), _BITS), self._atom.packed
-        some = [(*values[n : n + each], number) for n in range(0, len(values), each)]
-        return tuple([self._c.build.name(f"{stem}_byte", Apply("pack_bytes", args, _BITS)) for args in some])
-
     def _watch(self, factors: Sequence[tuple[tuple[Value, ...], ...]], who: Index, count: int, step: int) -> None:
         """Of the work-items that load the same elements some look at them."""
         if self._watched is None:
             return
         with self._c.build.when([Compare(who, "==", constant(step % count))]):
             for factor in factors:
-                for value in factor[2]:
-                    bits = Apply("bits", (value,), _BITS)
-                    twice = Apply("subtract", (Apply("add", (bits, bits), _BITS), Const("1", _BITS)), _BITS)
-                    self._c.build.assign(self._watched, Apply("minimum", (self._watched, twice), _BITS))
+                look(self._c, self._watched, factor[2])
 
 
-def _high(value: Value, bits: int) -> Value:
-    """As many of a float's bits as the unit takes."""
-    return Apply("high_bits", (value, Const(str(bits), _BITS)), value.dtype)
-
-
-def _rounded(value: Value, bits: int) -> Value:
-    """Give a float with as many bits as the unit takes; NaN as it is, since a carry may make it a number."""
-    return applied("where", Apply("equal", (value, value), BOOL), _high(value, bits), value)
-
-
-def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
-    """Whether some work-item of the group has seen a factor that is not the sum of its parts, or has no finite results.
-
-    A factor that is not finite makes results that are not.
-    """
-    b, flag = c.build, _DOUBT
-    with b.when([Compare(variable(c.item_id), "==", ZERO)]):
-        b.add(Store(flag, ZERO, Const("0", flag.dtype)))
-    nothing: Value | None = None
-    for result in chain(*total.values):
-        none = Apply("multiply", (result, start("0.0", result.dtype, result.lanes)), result.dtype, result.lanes)
-        nothing = none if nothing is None else Apply("add", (nothing, none), result.dtype, result.lanes)
-    assert nothing is not None
-    pair = b.name("nothing", nothing)
-    halves = [half(pair, 1, upper=upper) for upper in (False, True)]
-    small = Apply("less", (watched, Const(str(_SMALLEST), _BITS)), BOOL)
-    first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
-    strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
-    with b.when([Truth(strange)]):
-        b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))
-    return Apply("not_equal", (Load(flag, ZERO), Const("0", flag.dtype)), BOOL)
+def _points(c: Context, dims: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """Offsets of the private tile's points along some dimensions."""
+    return product(*map(c.offsets, dims))

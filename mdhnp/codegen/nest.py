@@ -20,7 +20,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import Affine, MdHom, View, interleaved
 from mdhnp.mdh.views import Access
-from mdhnp.schedule.layout import copied_ahead, exchanging, packed, shared_slots
+from mdhnp.schedule.layout import copied_ahead, exchanging, packed, producers, shared_slots
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 
@@ -347,7 +347,7 @@ class Nest:
 
     @cached_property
     def item_id(self) -> Var:
-        return Var("w", None, 0, self.s.work_items - 1)
+        return Var("w", None, 0, self.s.work_items + producers(self.s) - 1)
 
     def points(self, d: int) -> Index:
         """Points of the current local tile."""

@@ -7,18 +7,34 @@ from itertools import chain
 from math import gcd, inf, prod
 
 from mdhnp.codegen.access import Context, TileLayout, element
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
-from mdhnp.codegen.ir.statements import Copy, Pipeline
+from mdhnp.codegen.ir.index import (
+    ONE,
+    ZERO,
+    Compare,
+    Index,
+    Var,
+    clamp,
+    constant,
+    divided,
+    even_part,
+    open_tests,
+    variable,
+)
+from mdhnp.codegen.ir.statements import PREPARED, Copy, Pipeline
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.producers import prepare_operand
 from mdhnp.codegen.tiles import Tile, local_tile
+from mdhnp.schedule.layout import producers
 from mdhnp.schedule.matrices import axis_of, operands
 
 # No dimension is named so.
 _FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
 #: Bytes that can be copied asynchronously at once, at least and at most.
 _NARROW, _WIDE = 4, 16
+#: Bytes that neighbours read beside each other at least: two sectors of memory.
+_SEGMENT = 64
 
 
 @contextmanager
@@ -32,15 +48,33 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
     for count in counts.values():
         rounds = rounds * count
     lanes = {n: _lanes(c, n) if c.async_copies else 0 for n in c.staged}
-    asynchronous = all(lanes.values())
+    asynchronous, behind = all(lanes.values()), producers(c.s)
     with c.build.part() as fill:
         _begin(c, _FILLED, counts)
+        item = _item(c)
         for n in c.staged:
-            _fill(c, n, lanes[n] if asynchronous else 1, asynchronous)
+            _fill(c, n, item, lanes[n] if asynchronous else 1, asynchronous)
+    with c.build.part() as prepare:
+        if behind:
+            _begin(c, _ROUND, counts)
+            prepare_operand(c, _item(c), variable(_ROUND) % PREPARED)
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
         yield variable(_ROUND)
-    c.build.add(Pipeline(_FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work)))
+    c.build.add(
+        Pipeline(
+            _FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work), behind, tuple(prepare)
+        )
+    )  # fmt: skip
+
+
+def _item(c: Context) -> Index:
+    """The work-item's number among those that fill."""
+    behind = producers(c.s)
+    if behind:
+        # There are multiples of as many before them.
+        return c.build.let(Var("producer", None, 0, behind - 1), variable(c.item_id) % behind)
+    return variable(c.item_id) if c.s.work_items > 1 else ZERO
 
 
 def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
@@ -56,19 +90,19 @@ def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
         tile_count(c, d)
 
 
-def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
-    """Copy an input's tile, so many elements at once; all work-items take part, neighbours beside each other."""
-    items = c.s.work_items
+def _fill(c: Context, number: int, item: Index, lanes: int, asynchronous: bool) -> None:
+    """Copy an input's tile, so many elements at once; all who fill take part, neighbours beside each other."""
+    items = producers(c.s) or c.s.work_items
     tile = local_tile(c, number)
     layout, last = tile.layout, _last_term(c, number, tile)
     outside = range(len(tile.corner)) if tile.before else tile.beyond
     total = prod(layout.extents) // lanes
-    item = variable(c.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
+    names: dict[Index, Index] = {}
     for first in range(0, total, items):
-        e = c.build.named("e", item + first)
+        e = item + first
+        places = _places(c, layout, e, lanes, names)
         with c.build.when([Compare(e, "<", constant(total))]):
-            places = _places(c, layout, e, lanes)
             target = variable(c.slot) * layout.size
             for place, stride in zip(places, layout.strides, strict=True):
                 target = target + place * stride
@@ -80,15 +114,26 @@ def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
                 c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
 
 
-def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]:
-    """Where in the tile the copy with a number begins."""
-    places = [ZERO for _ in layout.extents]
+def _places(c: Context, layout: TileLayout, e: Index, lanes: int, names: dict[Index, Index]) -> list[Index]:
+    """Where in the tile the copy with a number begins; in addresses of several only a constant differs if it can.
+
+    Where rows are no power of two long, neighbours walk some columns first, so that nothing is divided by the length.
+    """
+    places, digits = [ZERO for _ in layout.extents], list[tuple[int, int, int]]()
     for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):
         wide = lanes if axis == layout.contiguous else 1
-        count = layout.extents[axis] // wide
+        digits.append((axis, layout.extents[axis] // wide, wide))
+    (axis, count, wide), *others = digits
+    near = even_part(count)
+    if near < count and near * wide * layout.view.dtype.itemsize >= _SEGMENT:
+        digits = [(axis, near, wide), *others, (axis, count // near, near * wide)]
+    for axis, count, step in digits:
         if count > 1:
-            places[axis] = c.build.named(f"x{axis}_", e % count) * wide
-            e = e // count
+            e, place = divided(e, count)
+            moving = place - place.constant
+            if moving not in names:
+                names[moving] = c.build.named(f"x{axis}_", moving)
+            places[axis] = places[axis] + (names[moving] + place.constant) * step
     return places
 
 

@@ -133,16 +133,23 @@ class ComputeUnit:
     # Part of the multiply-adds that products without matrix instructions reach, with so many terms in a tile.
     plain: float = 0.45
     plain_depth: int = 8
-    # Multiply-adds in the time of a word from the cache, of one that is written to memory, and of a second kernel.
+    # Multiply-adds in the time of a word from the cache, and of one that is written to memory.
     read_adds: float = 13.0
     write_adds: float = 30.0
-    combining: float = 1.9e5
+    combining: float = 1e-6  # seconds of a second kernel that follows at once, beside what it reads
     # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
     # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.
     split: float = 0.9
     crowded: float = 0.85
     few: int = 4
     alone: dict[int, float] = field(default_factory=lambda: {1: 0.6, 2: 0.85}, hash=False)
+    # Of wide ones: how many products take as long as a register of rows, what is left where one group of subgroups is
+    # at work, and by the bytes of a row's terms; seconds of a producer for a copy, and to prepare 16 bytes of terms.
+    wide_rows: float = 5.5
+    wide_alone: float = 0.72
+    copy: float = 3e-8
+    prepare: float = 4e-8
+    deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
     scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other
     busy_groups: int = 2  # work-groups of a unit that always have something to do

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pyopencl as cl
 
-from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.schedule import DeviceCaps
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -35,6 +35,8 @@ _ALDER_LAKE = frozenset([0x97, 0x9A])
 
 #: The first of NVIDIA's architectures that copies to local memory asynchronously.
 _AMPERE = 80
+#: One of whose work-groups can declare more local memory than its runtime (580) says, and how many bytes.
+_HOPPER, _HOPPER_LOCAL = 90, 222 * 1024
 
 
 def query_caps(device: cl.Device) -> DeviceCaps:
@@ -59,7 +61,8 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         vector_bytes=vector_bytes,
         registers=registers,
         # NVIDIA's runtime keeps some of a work-group's for itself, and says so only when a kernel is launched.
-        local_memory=device.local_mem_size - (_KEPT if _nvidia(device) else 0),
+        local_memory=(_HOPPER_LOCAL if _nvidia(device) == _HOPPER else device.local_mem_size)
+        - (_KEPT if _nvidia(device) else 0),
         max_work_group=device.max_work_group_size,
         l1=l1,
         l2=l2,
@@ -70,9 +73,14 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         async_copies=_nvidia(device) >= _AMPERE,
         nan_extrema=_nvidia(device) >= _AMPERE,
         split_vectors=_nvidia(device) > 0,
-        atoms=tuple(name for name, atom in ATOMS.items() if _nvidia(device) >= atom.capability),
+        atoms=tuple(name for name, atom in ATOMS.items() if _has(_nvidia(device), atom)),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )
+
+
+def _has(architecture: int, atom: Atom) -> bool:
+    """Whether an architecture has an instruction; wide ones are of one only."""
+    return architecture == atom.capability if atom.warps > 1 else architecture >= atom.capability
 
 
 def _nvidia(device: cl.Device) -> int:

@@ -15,11 +15,11 @@ from typing import Any
 import pyopencl as cl
 
 from mdhnp.process import process, unforked
-from mdhnp.runtime import discovery, resident
+from mdhnp.runtime import discovery, resident, trial
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
-Device.memory = resident
+Device.memory, Device.trial = resident, trial
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
 
@@ -29,7 +29,7 @@ def _merit(device: Device) -> tuple[bool, bool, bool, int, int]:
     gpu = device.kind == "gpu"
     shared = bool(device.cl.host_unified_memory)
     rank = _RUNTIMES.index(device.runtime)
-    return (device.runtime == "oclgrind", not gpu, gpu and shared, rank, -device.caps.compute_units)
+    return (device.runtime == "oclgrind", not gpu, gpu and shared, rank, -device.cl.max_compute_units)
 
 
 _listing = process.lock()

@@ -5,6 +5,7 @@ Takes a pyopencl device, gives :class:`Device`. It must not know which other dev
 
 import hashlib
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import pyopencl as cl
@@ -63,6 +64,8 @@ class Device:
     'cpu'
     """
 
+    #: What tries what a device says to have: `trial.py`, which builds programs, and is set by `devices.py`.
+    trial: ClassVar[Any]
     #: What keeps arrays in memory of its own: `resident.py`, which knows devices, and is set by `devices.py`.
     memory: ClassVar[Any]
     passing = several = False
@@ -74,11 +77,13 @@ class Device:
         self.name: str = device.name.strip()
         self.platform: str = device.platform.name.strip()
         self.driver: str = device.driver_version.strip()
-        self.caps: DeviceCaps = query_caps(device)
-        self.kind = self.caps.kind
+        self._said = query_caps(device)
+        self.kind = self._said.kind
+        #: Why matrix instructions that its architecture has are not used, if so; known with :attr:`caps`.
+        self.refused = ""
         self.runtime: Runtime = _runtime(self.platform, self.kind)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
-        self.own_memory = self.caps.offsets
+        self.own_memory = self._said.offsets
         self.alone: tuple[Device, ...] = (self,)
         self.members = self.alone
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
@@ -90,6 +95,12 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {self.name!r} ({self.runtime}, {self.driver})>"
+
+    @cached_property
+    def caps(self) -> DeviceCaps:
+        """Sizes and limits, and what was tried of them."""
+        caps, self.refused = self.trial.confirmed(self, self._said)
+        return caps
 
     @property
     def lost(self) -> bool:
@@ -138,7 +149,7 @@ class Device:
         # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
         detail = [self.platform, self.cl.version, cpu_model() if self.kind == "cpu" else ""]
         digest = hashlib.sha256("|".join(detail).encode()).hexdigest()[:12]
-        return f"{self.runtime}|{self.name}|{self.driver}|{self.caps.compute_units}cu|{digest}"
+        return f"{self.runtime}|{self.name}|{self.driver}|{self._said.compute_units}cu|{digest}"
 
 
 def _runtime(platform: str, kind: str) -> Runtime:

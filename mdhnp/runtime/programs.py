@@ -20,7 +20,7 @@ import pyopencl as cl
 from pyopencl import _cl
 
 from mdhnp.process import process
-from mdhnp.runtime import binaries
+from mdhnp.runtime import binaries, ptx
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.private import cache_folder, opened, write
 
@@ -143,6 +143,9 @@ def _from_source(device: Device, source: str, key: str) -> cl.Program:
     program = _cl._Program(device.context, source)
     try:
         program._build(build_options(device).encode(), [device.cl])
+        if ptx.LIVE.decode() in source:
+            program = _cl._Program(device.context, [device.cl], [ptx.edited(cl.Program(program).binaries[0])])
+            program._build(b"", [device.cl])
     except cl.Error as error:
         log = "\n".join(text for _, text in program._get_build_logs()) or str(error)
         path = _keep_source(source, key)

@@ -83,6 +83,9 @@ class Atom:
     places: int = 1
     #: The first of NVIDIA's architectures that has it: ten times its compute capability.
     capability: int = 80
+    #: Subgroups that compute it together. Several have rows of A each, in registers; all their columns, 8 or more, are
+    #: one instruction, whose B lies in local memory, see :class:`mdhnp.schedule.layout.Operand`.
+    warps: int = 1
 
     def __post_init__(self) -> None:
         (m, k), (n, other) = (self.a.rows, self.a.columns), (self.b.rows, self.b.columns)
@@ -140,6 +143,15 @@ _TF32 = Atom(
 )
 #: The product of the low parts is left out: it is below 2^-23 of the whole.
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True, speed=2.4)
+#: Only the very architecture has it, none of the later ones.
+_WIDE_THREE_TF32 = replace(
+    _THREE_TF32,
+    name="3xtf32 of warpgroups",
+    warps=4,
+    capability=90,
+    speed=3.3,
+    instruction="wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32",
+)
 _F64 = Atom(
     "f64",
     a=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
@@ -207,7 +219,5 @@ _U8 = replace(
 _BYTES_OF_2 = replace(_U8, name="u8 of 16 bits", values=("int16", "uint16"), places=2, speed=8.0)
 _BYTES_OF_4 = replace(_U8, name="u8 of 32 bits", values=("int32", "uint32"), places=4, speed=2.4)
 
-ATOMS: dict[str, Atom] = {
-    atom.name: atom
-    for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)
-}
+_ALL = (_TF32, _THREE_TF32, _WIDE_THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in _ALL}

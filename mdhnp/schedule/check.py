@@ -10,7 +10,7 @@ from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.layout import copied_ahead, own_memory, shared_slots, sole_dimension
+from mdhnp.schedule.layout import copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
@@ -58,6 +58,7 @@ def _check_maps(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
     _check_vectors(h.last, s)
     check_ahead(h.last, s)
     check_atom(h.last, s, caps)
+    require(not is_wide(s), "atom: producers copy for one MDH")
 
 
 def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
@@ -77,6 +78,7 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
         )
         require(own.vector_dim not in along, f"vector_dim: rows are along {own.vector_dim}")
         require(own.results != "local", "results: local memory is for what MDHs leave to others")
+        require(not is_wide(own), "atom: producers copy for one MDH")
         for d, count in zip(along, points, strict=True):
             require(own.local_tile[d] == count, f"local_tile: {own.local_tile[d]} of {count} rows at a time")
             require(count % own.step(d) == 0, f"private_tile: {own.step(d)} do not divide {count} rows at a time")
@@ -161,7 +163,7 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         width = s.vector_width if d == s.vector_dim else 1
         if d not in s.atom_dims[2:]:  # all terms of an instruction are one point
             unrolled *= max(s.private_tile[d] // width, 1)
-    items, most = s.work_items, caps.max_work_group
+    items, most = s.work_items + producers(s), caps.max_work_group
     require(items <= most, f"num_wi: {items} work-items, the device allows {most}")
     require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
 
@@ -216,12 +218,13 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
     for n in inputs:
         view, copy = h.inputs[n], s.local_copies[n]
         assert copy is not None
-        require(view.boundary is None, f"stages: input {n} has a boundary")
+        zeros = view.boundary is None or (view.boundary == "constant" and view.fill == "0")
+        require(zeros, f"stages: outside of input {n} is something else than 0")
         require(not copy.blocked, f"stages: the tile of input {n} is blocked")
         footprint = [s.footprint(d) for d in range(h.rank)]
         size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
-        few = size <= _MOST_COPIES * s.work_items
-        require(few, f"stages: {size} elements of input {n} for {s.work_items} work-items")
+        items = producers(s) or s.work_items
+        require(size <= _MOST_COPIES * items, f"stages: {size} elements of input {n} for {items} work-items")
 
 
 def _check_results(h: MdHom, s: Schedule) -> None:

@@ -16,8 +16,8 @@ from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, one_sum, products
+from mdhnp.schedule.layout import WIDEST, is_wide, packed, tile_itemsize
+from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_ROUNDED, PREPARED, allowed, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
@@ -28,6 +28,8 @@ _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
 _MORE_POINTS = (*_POINTS, 16)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
+#: Subgroups of a work-group that compute wide instructions, and columns of these.
+_WIDE_WARPS, _WIDE = (4, 8), (16, 24, 32, 40, 48, 64, 80, 96, 112, 128)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
 #: Points of a short dimension.
@@ -42,7 +44,9 @@ _MADE = 24
 #: an array; and extents of which there are all in a tile, or one.
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
-_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
+_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4, 5, 6)
+#: Most and least of them with producers.
+_WIDE_STAGES = 4, 3
 
 
 def matrix_schedules(access: AccessPattern, caps: DeviceCaps, plain: Schedule) -> Iterator[tuple[float, Schedule]]:
@@ -116,8 +120,8 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
         points = _POINTS if atom.rounds and not single else _MORE_POINTS
         most = MOST_POINTS * (2 if single else 1) // (len(h.outputs) * atom.places)
         sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
-        rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
-        columns = _ways(access, access.only(b, a), b, points, 0)
+        rows = _ways(access, access.only(a, b), a, atom, points, atom.shape[0] // DOWN)
+        columns = _ways(access, access.only(b, a), b, atom, points, 0)
         read = [
             [(x, [TileRead.of(access, caps, inputs, x, s) for s in sums]) for x in some]
             for inputs, some in ((left, rows), (right, columns))
@@ -132,8 +136,11 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             wanted = caps.machine.unit.busy_groups * caps.compute_units // result.groups
             limit, best = min(max(wanted, 1), max(reduced // _PART, 1)), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
-                stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
-                if stages < _STAGES[-1]:
+                wide = atom.warps > 1
+                most_stages, least_stages = _WIDE_STAGES if wide else _STAGES
+                room = fit - (PREPARED * (2 if atom.split else 1) * y.size * s.points if wide else 0)
+                stages = min(room // (left_tile.elements + right_tile.elements), most_stages)
+                if stages < least_stages:
                     continue
                 for parts in dict.fromkeys((1, limit)):
                     real = prod(_parted(access, s.tile, s.terms, parts).values())
@@ -156,22 +163,28 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
         window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
         near = [d for d in others if extents[d] > _WINDOW and access.near_any(d)]
         tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
+        # Where other combined dimensions move, all of a short one can be in a tile.
+        whole = [extents[terms]] if others and extents[terms] <= _DEPTHS[0] else []
         # As many bytes of bytes as of float16.
         more = max(atom.packed // 2, 1)
-        for depth, tile in product([depth * more for depth in _DEPTHS], tiles):
+        for depth, tile in product(dict.fromkeys((*[depth * more for depth in _DEPTHS], *whole)), tiles):
             few = depth * prod(tile.values()) <= _MOST_DEPTH * more or depth == atom.shape[2]
-            if depth < extents[terms] and depth % atom.shape[2] == 0 and few:
+            if (depth < extents[terms] or depth in whole) and depth % atom.shape[2] == 0 and few:
                 yield TermTile.of(access, caps, atom, terms, {**tile, terms: depth})
 
 
-def _ways(access: AccessPattern, side: list[int], n: int, points: Sequence[int], halves: int) -> list[FactorTile]:
+def _ways(
+    access: AccessPattern, side: list[int], n: int, atom: Atom, points: Sequence[int], halves: int
+) -> list[FactorTile]:
     """Return tiles of a factor, the most promising first; `halves` of the instruction's rows, 0 for columns."""
     extents = access.h.extents
     near = next((d for d in side if access.near(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
         beside = _beside(access, n, side, main, near)
-        ways = [*_laid(extents, main, beside, points, halves)]
+        wide = atom.warps > 1
+        laid = _wide_laid(extents, main, beside, halves) if wide else _laid(extents, main, beside, points, halves)
+        ways = [*laid]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
         ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]
@@ -208,6 +221,22 @@ def _laid(
                 yield FactorTile.of(extents, {main: lanes * warps}, laid)
 
 
+def _wide_laid(extents: tuple[int, ...], main: int, beside: int | None, halves: int) -> Iterator[FactorTile]:
+    """Yield tiles of wide instructions: rows by subgroups along one dimension and another, columns by points."""
+    if halves:
+        for warps in _WIDE_WARPS:
+            for down in [n for n in range(1, warps + 1) if warps % n == 0 and (beside is not None or n == warps)]:
+                tile = DOWN * halves * down
+                if tile < 2 * extents[main] and (beside is None or warps // down < 2 * extents[beside]):
+                    items = {main: DOWN * down} | ({} if beside is None else {beside: warps // down})
+                    yield FactorTile.of(extents, items, {main: halves} | ({} if beside is None else {beside: 1}))
+        return
+    for count, others in product(_WIDE, (1,) if beside is None else _BESIDE):
+        if count < 2 * extents[main] and count * others <= _WIDE[-1]:
+            laid = {} if beside is None else {beside: min(others, extents[beside])}
+            yield FactorTile.of(extents, {main: ACROSS}, {main: count // ACROSS} | laid)
+
+
 def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
     """Return a legal schedule with as many tiles in flight as fit; None where there is none."""
     h, (_, atom, rows, columns, sums, parts) = access.h, shape
@@ -226,7 +255,7 @@ def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _
     if atom.packed > 1 and one_sum(h):
         whole = replace(s, combine_on="global", combine_every=1)
         s = whole if chain_is_short(h, whole) or rows.each * columns.each > MOST_POINTS else s
-    for stages in _STAGES:
+    for stages in _WIDE_STAGES if atom.warps > 1 else _STAGES:
         ahead = replace(s, stages=stages)
         if is_legal(h, ahead, caps):
             return ahead
@@ -241,8 +270,9 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
     parted = _parted(access, sums, terms, parts)
     groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
     # Sums that are exact enough are combined as rarely as a chain may be long.
-    rarely = s.combine_on == "local" and not ATOMS[s.atom].rounds
-    every = max(LONGEST // prod(sums.values()), 1) if rarely else 1
+    rarely = s.combine_on == "local" and (not ATOMS[s.atom].rounds or is_wide(s))
+    most = MOST_ROUNDED if ATOMS[s.atom].rounds else LONGEST
+    every = max(most // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
     return replace(s, local_copies=tuple(_copy(access, caps, n, s) for n in range(len(h.inputs))))
 

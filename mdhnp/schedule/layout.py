@@ -20,6 +20,10 @@ _FLAG = 4
 WIDEST = 16
 
 
+#: Work-items that only copy, and prepare factors, beside those of wide matrix instructions: four subgroups.
+PRODUCERS = 128
+
+
 class TileStrides(NamedTuple):
     """Where the elements of a tile lie."""
 
@@ -87,6 +91,55 @@ def value_itemsize(dtype: np.dtype[Any]) -> int:
     return 4 if dtype.kind == "b" else dtype.itemsize
 
 
+def is_wide(s: Schedule) -> bool:
+    """Whether several subgroups compute each matrix instruction."""
+    return bool(s.atom) and ATOMS[s.atom].warps > 1
+
+
+def producers(s: Schedule) -> int:
+    """Return how many work-items of a group only copy tiles, behind those of the schedule."""
+    return PRODUCERS if is_wide(s) else 0
+
+
+class Operand(NamedTuple):
+    """How the factor with columns lies in local memory as wide matrix instructions read it.
+
+    For each point of the other combined dimensions 16 bytes of terms of each column, then the next 16 bytes of terms.
+    Where the atom splits numbers, all high parts come before all low ones.
+    """
+
+    #: Combined dimensions that move the factor beside the terms, and kept ones beside the columns, with their points.
+    combined: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int, int], ...]
+    #: Points along the atom's columns and terms.
+    columns: int
+    terms: int
+    #: Elements of 16 bytes, and parts of each number.
+    wide: int
+    parts: int
+
+    @property
+    def width(self) -> int:
+        """Columns in all."""
+        return prod([count for _, count in self.kept]) * self.columns
+
+    @property
+    def size(self) -> int:
+        """Elements of one part."""
+        return prod([count for _, count in self.combined]) * self.width * self.terms
+
+
+def wide_operand(h: MdHom, s: Schedule, number: int) -> Operand:
+    """Return the layout of the input that is the factor with columns."""
+    atom, (_, columns, terms) = ATOMS[s.atom], s.atom_dims
+    moving = [d for d in range(h.rank) if d not in s.atom_dims and h.inputs[number].depends_on(d)]
+    combined, kept = (
+        tuple([(d, s.footprint(d)) for d in moving if d in side]) for side in (h.dims("pw"), h.dims("cc"))
+    )
+    parts = 2 if atom.split else 1
+    return Operand(combined, kept, s.footprint(columns), s.local_tile[terms], WIDEST // atom.itemsize, parts)
+
+
 def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
     """Return the inputs whose local tiles are copied ahead: those that move with the reduction."""
     if s.stages == 1:
@@ -133,6 +186,10 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // WIDEST) * WIDEST if n in ahead else size
+    if is_wide(s) and s.atom_dims:
+        column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
+        operand = wide_operand(h, s, column)
+        total += 2 * operand.parts * operand.size * ATOMS[s.atom].itemsize
     kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
     if slots:
         value = sum(map(value_itemsize, h.scalar.dtypes))

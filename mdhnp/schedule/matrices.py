@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,19 @@ from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_itemsize, tile_strides
-from mdhnp.schedule.schedule import DeviceCaps, Schedule, require
+from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 from mdhnp.settings import Level
 
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
 
+#: Columns of a wide instruction, at most.
+MOST_COLUMNS = 256
+#: Slots of tiles that are copied ahead which producers do not fill: they are read, or become what is read.
+PREPARED = 2
+#: Terms that an instruction which cuts off what does not fit adds to one sum, at most, where sums of local tiles are
+#: shorter: products of 4096³ by 3xtf32 then have 0.8 times the error of cuBLAS's float32 (NVIDIA H100).
+MOST_ROUNDED = 128
 _BYTE = 255
 
 #: The number of an input, and which of its accesses.
@@ -124,6 +132,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     if not found or others or any(p.bytes for p in found):
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
+    able = [atom for atom in able if atom.warps == 1 or len(found) == 1]
     return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
 
 
@@ -213,10 +222,34 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
     short = not atom.rounds or s.combine_on == "local" or one_sum(h)
     require(short, "combine_on: the atom's sums are short, so for each local tile")
-    require(not atom.rounds or s.combine_every == 1, "combine_every: the atom's sums are short, so for each local tile")
+    points = s.combine_every * prod(s.local_tile[d] for d in h.dims("pw"))
+    often = not atom.rounds or s.combine_every == 1 or (atom.warps > 1 and points <= MOST_ROUNDED)
+    require(often, "combine_every: the atom's sums are short, so for each local tile")
+    if atom.warps > 1:
+        _check_wide(h, s, atom, {number for number, _ in every} == ahead)
     if h.extents[terms] % s.local_tile[terms]:
         plain = all(axis_of(h, factor, terms) is not None for factor in every)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
+
+
+def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
+    """Raise IllegalSchedule where several subgroups cannot compute the schedule's matrix instruction together."""
+    _, columns, _ = s.atom_dims
+    found = operands(h, *s.atom_dims)
+    assert found is not None
+    above, across = ([d for d in h.dims("cc") if h.inputs[side[0][0]].depends_on(d)] for side in found)
+    items = prod(s.num_wi[d] for d in above if d not in across)
+    alone = s.num_wi[columns] == ACROSS and items * ACROSS == s.work_items and items % (atom.warps * DOWN) == 0
+    require(alone, f"num_wi: {ACROSS} along the atom's columns, multiples of {atom.warps * DOWN} along all rows")
+    count = prod(s.private_tile[d] for d in across) * ACROSS
+    require(count <= MOST_COLUMNS, f"private_tile: {count} columns, an instruction has at most {MOST_COLUMNS}")
+    single = all(s.step(d) == 1 for d in above if d in across)
+    require(single, "private_tile: several points along dimensions that move both factors")
+    tiles = tile_counts(h.extents, s.local_tile)
+    require(all(tiles[d] == s.num_wg[d] for d in h.dims("cc")), "num_wg: several local tiles, and producers for one")
+    require(only_operands, "local_copies: others than the operands are copied ahead")
+    require(sum(copy is not None for copy in s.local_copies) == 2, "local_copies: others than the operands are copied")
+    require(s.stages > PREPARED, f"stages: {s.stages}, of which {PREPARED} are read or prepared")
 
 
 def one_sum(h: MdHom) -> bool:

@@ -10,13 +10,13 @@ everything longer. All speeds are parts of the multiply-adds that the device mak
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 from mdhnp.mdh import interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
@@ -57,16 +57,21 @@ class TermTile(NamedTuple):
         extents, points = access.h.extents, prod(tile.values())
         rounds = prod(-(-extents[d] // t) for d, t in tile.items())
         useful = prod(extents[d] / t for d, t in tile.items()) / rounds
-        deep = next(left for least, left in caps.machine.unit.deep.items() if points * atom.itemsize >= least)
-        # Everybody waits for the first tiles.
-        return cls(terms, tile, points, deep * useful * rounds / (rounds + 0.5))
+        unit, nbytes = caps.machine.unit, points * atom.itemsize
+        deep = next(
+            left for least, left in (unit.deep_wide if atom.warps > 1 else unit.deep).items() if nbytes >= least
+        )
+        # Everybody waits for the first tiles, others than producers also for what these make of them.
+        waiting = 2.0 if atom.warps > 1 else 0.5
+        return cls(terms, tile, points, deep * useful * rounds / (rounds + waiting))
 
 
 class TileRead(NamedTuple):
-    """Elements of a factor's tile, and the part of each memory sector that is of use."""
+    """Elements of a factor's tile, the part of each memory sector that is of use, and copies of up to 16 bytes."""
 
     elements: int
     run: float
+    copies: int
 
     @classmethod
     def of(
@@ -76,14 +81,26 @@ class TileRead(NamedTuple):
         view, points = access.h.inputs[inputs[0]], [1] * access.h.rank
         for d, tile in (side.tiles | terms.tile).items():
             points[d] = tile
-        boxes, run = [view.box(axis, points) for axis in range(len(view.shape))], _beside(access, inputs)
+        boxes, run, inside = (
+            [view.box(axis, points) for axis in range(len(view.shape))],
+            _beside(access, inputs),
+            list[int](),
+        )
         for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
             if abs(view.strides[axis]) > run:
                 break
+            inside.append(axis)
             run *= min(boxes[axis], view.shape[axis]) if view.strides[axis] else 1
             if boxes[axis] < view.shape[axis] and view.strides[axis]:
                 break
-        return cls(len(inputs) * prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
+        part = min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0)
+        # Copies are of as many elements as all rows' beginnings, in array and tile, are multiples of.
+        rows = [stride for axis, stride in enumerate(view.strides) if axis not in inside]
+        rows += [view.shape[axis] * view.strides[axis] for axis in inside[-1:]]
+        wide = gcd(run, view.offset, WIDEST // view.dtype.itemsize, *rows)
+        wide = wide if view.boundary is None else 1
+        elements = len(inputs) * prod(boxes)
+        return cls(elements, part, elements // wide)
 
 
 def _beside(access: AccessPattern, inputs: Sequence[int]) -> int:
@@ -109,16 +126,21 @@ class ResultTile:
         self._plain = added / (caps.compute_units * unit.lanes * unit.clock)
         self._added = rows.size * columns.size * multiplied
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+        wide = atom.warps > 1
         parts = 3 if atom.split else atom.places * (atom.places + 1) // 2
         products = parts * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
-        loads = zip(_loads(atom, rows.each, columns.each), inputs, strict=True)
-        reads = sum(n * len(some) for n, some in loads) / (_AT_ONCE if atom.packed > 1 and atom.places == 1 else 1)
+        loads = [n * len(some) for n, some in zip(_loads(atom, rows.each, columns.each), inputs, strict=True)]
+        # Rows of wide instructions are loaded and split while these wait; columns by others.
+        together = _AT_ONCE if atom.packed > 1 and atom.places == 1 else 1
+        reads = loads[0] * unit.wide_rows if wide else sum(loads) / together
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
         faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
-        crowded = unit.crowded if self.warps > unit.few else unit.alone.get(self.warps, 1.0)
+        crowded = unit.crowded if self.warps > unit.few and not wide else unit.alone.get(self.warps, 1.0)
+        if wide:
+            crowded = unit.wide_alone if self.warps == atom.warps else 1.0
         self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in access.kept if d in access.near_output]
@@ -129,20 +151,30 @@ class ResultTile:
         self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
-        self._combining = unit.combining * caps.compute_units / added
+        self._wide, self._columns, self._chunk = wide, columns.size, WIDEST // atom.itemsize
+        self._parts = prod(h.extents[d] for d in access.kept) * h.scalar.dtypes[0].itemsize
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
         """Return the estimated time, in seconds, with so many stages in flight and sums split into so many parts."""
         (a, b), itemsize, unit = reads, self._itemsize, self._unit
         size = stages * (a.elements + b.elements) * itemsize
         loaded = a.elements / a.run + b.elements / b.run
-        reading = unit.read_adds * itemsize / 4 * loaded / (self._added * terms.points)
+        points = self._added * terms.points
+        reading = unit.read_adds * itemsize / 4 * loaded / points
+        computing = self._computing
+        if self._wide:
+            # Producers copy and prepare while others multiply.
+            working = (a.copies + b.copies) * unit.copy + self._columns * terms.points / self._chunk * unit.prepare
+            filling = working / PRODUCERS * unit.lanes * unit.clock / points
+            computing, reading = max(computing, filling), 0.0
         # Where few are at work all wait for all tiles.
-        at_work = min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
+        at_work = 1.0 if self._wide else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
         # Whole sectors are read while others compute; parts of them cost as much again each time.
         moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, reads, strict=True))
-        speed = self._part * self._busy(parts) * terms.left * at_work / (self._computing + reading + moved)
-        return self._plain * (1 / speed + (self._combining if parts > 1 else 0.0))
+        speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + moved)
+        # Others than the first kernel's results are written, and read by the second one.
+        combining = unit.combining + 2 * parts * self._parts / (self._units * unit.cache) if parts > 1 else 0.0
+        return self._plain / speed + combining
 
     def _busy(self, parts: int) -> float:
         """Part of the compute units' time in which they work, where sums are split into so many parts."""
@@ -189,7 +221,8 @@ def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> floa
 def _factor_tile(access: AccessPattern, s: Schedule, main: int, n: int, other: int) -> FactorTile:
     """The tile of the dimensions that move an input and not the other one."""
     side = (main, *access.only(n, other))
-    return FactorTile.of(access.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in side})
+    items = {d: s.num_wi[d] for d in side if d == main or s.num_wi[d] > 1}
+    return FactorTile.of(access.h.extents, items, {d: s.private_tile[d] for d in side})
 
 
 def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
@@ -215,6 +248,13 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in access.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))
+    if is_wide(s) and across == columns:
+        # Producers read 16 bytes of terms of neighbouring columns, or one element of each.
+        if strides[terms] == 1:
+            return max(
+                Counter(n * strides[columns] * size // WIDEST % (4 * banks // WIDEST) for n in range(DOWN)).values()
+            )
+        return max(Counter(n * strides[columns] % banks for n in range(banks)).values())
     turned = in_rows(access.h, s, factor, across)
     if turned is not None:
         along = strides[terms if turned else across]

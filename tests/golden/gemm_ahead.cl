@@ -27,26 +27,17 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     const int k_l = ahead * 3;
     // The next tile of I0 to local memory
     const int x1_0 = w % 3;
-    const int x0_0 = w / 3 % 4;
+    const int x0_0 = w / 3;
     I0_l[slot * 15 + x0_0 + x1_0 * 5] = I0[i_l * 9 + x0_0 * 9 + k_l + x1_0];
-    const int e0 = w + 8;
-    if (e0 < 12) {
-      const int x1_1 = e0 % 3;
-      const int x0_1 = e0 / 3 % 4;
+    const int x1_1 = (w + 8) % 3;
+    const int x0_1 = (w + 8) / 3 % 4;
+    if (w + 8 < 12) {
       I0_l[slot * 15 + x0_1 + x1_1 * 5] = (i_l + x0_1 <= 6 ? I0[i_l * 9 + x0_1 * 9 + k_l + x1_1] : (float)0.0f);
     }
     // The next tile of I1 to local memory
-    const int x1_2 = w % 8;
-    const int x0_2 = w / 8 % 3;
-    I1_l[slot * 24 + x0_2 * 8 + x1_2] = (j_l + x1_2 <= 10 ? I1[k_l * 11 + x0_2 * 11 + j_l + x1_2] : (float)0.0f);
-    const int e1 = w + 8;
-    const int x1_3 = e1 % 8;
-    const int x0_3 = e1 / 8 % 3;
-    I1_l[slot * 24 + x0_3 * 8 + x1_3] = (j_l + x1_3 <= 10 ? I1[k_l * 11 + x0_3 * 11 + j_l + x1_3] : (float)0.0f);
-    const int e2 = w + 16;
-    const int x1_4 = e2 % 8;
-    const int x0_4 = e2 / 8 % 3;
-    I1_l[slot * 24 + x0_4 * 8 + x1_4] = (j_l + x1_4 <= 10 ? I1[k_l * 11 + x0_4 * 11 + j_l + x1_4] : (float)0.0f);
+    I1_l[slot * 24 + w] = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w] : (float)0.0f);
+    I1_l[slot * 24 + w + 8] = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w + 11] : (float)0.0f);
+    I1_l[slot * 24 + w + 16] = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w + 22] : (float)0.0f);
   }
   for (int now = 0; now < 3; ++now) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -61,27 +52,18 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         const int slot = ahead % 2;
         const int k_l = ahead * 3;
         // The next tile of I0 to local memory
-        const int x1_5 = w % 3;
-        const int x0_5 = w / 3 % 4;
-        next0 = I0[i_l * 9 + x0_5 * 9 + k_l + x1_5];
-        const int e3 = w + 8;
-        if (e3 < 12) {
-          const int x1_6 = e3 % 3;
-          const int x0_6 = e3 / 3 % 4;
-          next1 = (i_l + x0_6 <= 6 ? I0[i_l * 9 + x0_6 * 9 + k_l + x1_6] : (float)0.0f);
+        const int x1_2 = w % 3;
+        const int x0_2 = w / 3;
+        next0 = I0[i_l * 9 + x0_2 * 9 + k_l + x1_2];
+        const int x1_3 = (w + 8) % 3;
+        const int x0_3 = (w + 8) / 3 % 4;
+        if (w + 8 < 12) {
+          next1 = (i_l + x0_3 <= 6 ? I0[i_l * 9 + x0_3 * 9 + k_l + x1_3] : (float)0.0f);
         }
         // The next tile of I1 to local memory
-        const int x1_7 = w % 8;
-        const int x0_7 = w / 8 % 3;
-        next2 = (j_l + x1_7 <= 10 ? I1[k_l * 11 + x0_7 * 11 + j_l + x1_7] : (float)0.0f);
-        const int e4 = w + 8;
-        const int x1_8 = e4 % 8;
-        const int x0_8 = e4 / 8 % 3;
-        next3 = (j_l + x1_8 <= 10 ? I1[k_l * 11 + x0_8 * 11 + j_l + x1_8] : (float)0.0f);
-        const int e5 = w + 16;
-        const int x1_9 = e5 % 8;
-        const int x0_9 = e5 / 8 % 3;
-        next4 = (j_l + x1_9 <= 10 ? I1[k_l * 11 + x0_9 * 11 + j_l + x1_9] : (float)0.0f);
+        next2 = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w] : (float)0.0f);
+        next3 = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w + 11] : (float)0.0f);
+        next4 = (j_l + w <= 10 ? I1[k_l * 11 + j_l + w + 22] : (float)0.0f);
       }
     }
     {
@@ -100,27 +82,18 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         const int slot = ahead % 2;
         const int k_l = ahead * 3;
         // The next tile of I0 to local memory
-        const int x1_10 = w % 3;
-        const int x0_10 = w / 3 % 4;
-        I0_l[slot * 15 + x0_10 + x1_10 * 5] = next0;
-        const int e6 = w + 8;
-        if (e6 < 12) {
-          const int x1_11 = e6 % 3;
-          const int x0_11 = e6 / 3 % 4;
-          I0_l[slot * 15 + x0_11 + x1_11 * 5] = next1;
+        const int x1_4 = w % 3;
+        const int x0_4 = w / 3;
+        I0_l[slot * 15 + x0_4 + x1_4 * 5] = next0;
+        const int x1_5 = (w + 8) % 3;
+        const int x0_5 = (w + 8) / 3 % 4;
+        if (w + 8 < 12) {
+          I0_l[slot * 15 + x0_5 + x1_5 * 5] = next1;
         }
         // The next tile of I1 to local memory
-        const int x1_12 = w % 8;
-        const int x0_12 = w / 8 % 3;
-        I1_l[slot * 24 + x0_12 * 8 + x1_12] = next2;
-        const int e7 = w + 8;
-        const int x1_13 = e7 % 8;
-        const int x0_13 = e7 / 8 % 3;
-        I1_l[slot * 24 + x0_13 * 8 + x1_13] = next3;
-        const int e8 = w + 16;
-        const int x1_14 = e8 % 8;
-        const int x0_14 = e8 / 8 % 3;
-        I1_l[slot * 24 + x0_14 * 8 + x1_14] = next4;
+        I1_l[slot * 24 + w] = next2;
+        I1_l[slot * 24 + w + 8] = next3;
+        I1_l[slot * 24 + w + 16] = next4;
       }
     }
   }

@@ -3,7 +3,7 @@
 typedef double2 double2_u __attribute__((aligned(sizeof(double))));
 typedef double2 double2_a __attribute__((aligned(16)));
 static inline void copy_async_double_if(__local double *p, __global const double *q, int given)
-{ asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
+{ asm volatile("cp.async.ca.shared.global [%0 + 0], [%1 + 0], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
 static inline void mma_double_16x8x8(double2 *c0, double2 *c1, double a0, double a1, double a2, double a3, double b0, double b1)
 { double s0 = c0->x, s1 = c0->y; double s2 = c1->x, s3 = c1->y;
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+d"(s0), "+d"(s1), "+d"(s2), "+d"(s3) : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
@@ -46,28 +46,16 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
     const int k_n = min(8, 17 - k_l);
     // The next tile of I0 to local memory
     const int x1_0 = w % 8;
-    const int x0_0 = w / 8 % 16;
+    const int x0_0 = w / 8;
     copy_async_double_if(I0_l + slot * 128 + x0_0 + x1_0 * 16, I0 + i_l * 17 + x0_0 * 17 + k_l + x1_0, (i_l + x0_0 <= 17 && k_l + x1_0 <= 16));
-    const int e0 = w + 32;
-    const int x1_1 = e0 % 8;
-    const int x0_1 = e0 / 8 % 16;
-    copy_async_double_if(I0_l + slot * 128 + x0_1 + x1_1 * 16, I0 + i_l * 17 + x0_1 * 17 + k_l + x1_1, (i_l + x0_1 <= 17 && k_l + x1_1 <= 16));
-    const int e1 = w + 64;
-    const int x1_2 = e1 % 8;
-    const int x0_2 = e1 / 8 % 16;
-    copy_async_double_if(I0_l + slot * 128 + x0_2 + x1_2 * 16, I0 + i_l * 17 + x0_2 * 17 + k_l + x1_2, (i_l + x0_2 <= 17 && k_l + x1_2 <= 16));
-    const int e2 = w + 96;
-    const int x1_3 = e2 % 8;
-    const int x0_3 = e2 / 8 % 16;
-    copy_async_double_if(I0_l + slot * 128 + x0_3 + x1_3 * 16, I0 + i_l * 17 + x0_3 * 17 + k_l + x1_3, (i_l + x0_3 <= 17 && k_l + x1_3 <= 16));
+    copy_async_double_if(I0_l + slot * 128 + x0_0 + x1_0 * 16 + 4, I0 + i_l * 17 + x0_0 * 17 + k_l + x1_0 + 68, (i_l + x0_0 + 4 <= 17 && k_l + x1_0 <= 16));
+    copy_async_double_if(I0_l + slot * 128 + x0_0 + x1_0 * 16 + 8, I0 + i_l * 17 + x0_0 * 17 + k_l + x1_0 + 136, (i_l + x0_0 + 8 <= 17 && k_l + x1_0 <= 16));
+    copy_async_double_if(I0_l + slot * 128 + x0_0 + x1_0 * 16 + 12, I0 + i_l * 17 + x0_0 * 17 + k_l + x1_0 + 204, (i_l + x0_0 + 12 <= 17 && k_l + x1_0 <= 16));
     // The next tile of I1 to local memory
-    const int x1_4 = w % 8;
-    const int x0_4 = w / 8 % 8;
-    copy_async_double_if(I1_l + slot * 64 + x0_4 * 8 + x1_4, I1 + j_l * 17 + x0_4 * 17 + k_l + x1_4, (j_l + x0_4 <= 10 && k_l + x1_4 <= 16));
-    const int e3 = w + 32;
-    const int x1_5 = e3 % 8;
-    const int x0_5 = e3 / 8 % 8;
-    copy_async_double_if(I1_l + slot * 64 + x0_5 * 8 + x1_5, I1 + j_l * 17 + x0_5 * 17 + k_l + x1_5, (j_l + x0_5 <= 10 && k_l + x1_5 <= 16));
+    const int x1_1 = w % 8;
+    const int x0_1 = w / 8;
+    copy_async_double_if(I1_l + slot * 64 + x0_1 * 8 + x1_1, I1 + j_l * 17 + x0_1 * 17 + k_l + x1_1, (j_l + x0_1 <= 10 && k_l + x1_1 <= 16));
+    copy_async_double_if(I1_l + slot * 64 + x0_1 * 8 + x1_1 + 32, I1 + j_l * 17 + x0_1 * 17 + k_l + x1_1 + 68, (j_l + x0_1 + 4 <= 10 && k_l + x1_1 <= 16));
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   for (int now = 0; now < 3; ++now) {
@@ -80,29 +68,17 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
         const int k_l = ahead * 8;
         const int k_n = min(8, 17 - k_l);
         // The next tile of I0 to local memory
-        const int x1_6 = w % 8;
-        const int x0_6 = w / 8 % 16;
-        copy_async_double_if(I0_l + slot * 128 + x0_6 + x1_6 * 16, I0 + i_l * 17 + x0_6 * 17 + k_l + x1_6, (i_l + x0_6 <= 17 && k_l + x1_6 <= 16));
-        const int e4 = w + 32;
-        const int x1_7 = e4 % 8;
-        const int x0_7 = e4 / 8 % 16;
-        copy_async_double_if(I0_l + slot * 128 + x0_7 + x1_7 * 16, I0 + i_l * 17 + x0_7 * 17 + k_l + x1_7, (i_l + x0_7 <= 17 && k_l + x1_7 <= 16));
-        const int e5 = w + 64;
-        const int x1_8 = e5 % 8;
-        const int x0_8 = e5 / 8 % 16;
-        copy_async_double_if(I0_l + slot * 128 + x0_8 + x1_8 * 16, I0 + i_l * 17 + x0_8 * 17 + k_l + x1_8, (i_l + x0_8 <= 17 && k_l + x1_8 <= 16));
-        const int e6 = w + 96;
-        const int x1_9 = e6 % 8;
-        const int x0_9 = e6 / 8 % 16;
-        copy_async_double_if(I0_l + slot * 128 + x0_9 + x1_9 * 16, I0 + i_l * 17 + x0_9 * 17 + k_l + x1_9, (i_l + x0_9 <= 17 && k_l + x1_9 <= 16));
+        const int x1_2 = w % 8;
+        const int x0_2 = w / 8;
+        copy_async_double_if(I0_l + slot * 128 + x0_2 + x1_2 * 16, I0 + i_l * 17 + x0_2 * 17 + k_l + x1_2, (i_l + x0_2 <= 17 && k_l + x1_2 <= 16));
+        copy_async_double_if(I0_l + slot * 128 + x0_2 + x1_2 * 16 + 4, I0 + i_l * 17 + x0_2 * 17 + k_l + x1_2 + 68, (i_l + x0_2 + 4 <= 17 && k_l + x1_2 <= 16));
+        copy_async_double_if(I0_l + slot * 128 + x0_2 + x1_2 * 16 + 8, I0 + i_l * 17 + x0_2 * 17 + k_l + x1_2 + 136, (i_l + x0_2 + 8 <= 17 && k_l + x1_2 <= 16));
+        copy_async_double_if(I0_l + slot * 128 + x0_2 + x1_2 * 16 + 12, I0 + i_l * 17 + x0_2 * 17 + k_l + x1_2 + 204, (i_l + x0_2 + 12 <= 17 && k_l + x1_2 <= 16));
         // The next tile of I1 to local memory
-        const int x1_10 = w % 8;
-        const int x0_10 = w / 8 % 8;
-        copy_async_double_if(I1_l + slot * 64 + x0_10 * 8 + x1_10, I1 + j_l * 17 + x0_10 * 17 + k_l + x1_10, (j_l + x0_10 <= 10 && k_l + x1_10 <= 16));
-        const int e7 = w + 32;
-        const int x1_11 = e7 % 8;
-        const int x0_11 = e7 / 8 % 8;
-        copy_async_double_if(I1_l + slot * 64 + x0_11 * 8 + x1_11, I1 + j_l * 17 + x0_11 * 17 + k_l + x1_11, (j_l + x0_11 <= 10 && k_l + x1_11 <= 16));
+        const int x1_3 = w % 8;
+        const int x0_3 = w / 8;
+        copy_async_double_if(I1_l + slot * 64 + x0_3 * 8 + x1_3, I1 + j_l * 17 + x0_3 * 17 + k_l + x1_3, (j_l + x0_3 <= 10 && k_l + x1_3 <= 16));
+        copy_async_double_if(I1_l + slot * 64 + x0_3 * 8 + x1_3 + 32, I1 + j_l * 17 + x0_3 * 17 + k_l + x1_3 + 68, (j_l + x0_3 + 4 <= 10 && k_l + x1_3 <= 16));
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
     }

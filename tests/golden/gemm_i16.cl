@@ -2,11 +2,11 @@
 
 typedef short2 short2_u __attribute__((aligned(sizeof(short))));
 typedef short2 short2_a __attribute__((aligned(4)));
-static inline void copy_async_short4_if(__local short *p, __global const short *q, int given)
-{ if (((size_t)q & 7) == 0) { asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
+static inline void copy_async_short4_if(__local short *p, __global const short *q, int whole, int given)
+{ if (whole) { asm volatile("cp.async.ca.shared.global [%0 + 0], [%1 + 0], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
   else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; } }
-static inline void copy_async_short8_if(__local short *p, __global const short *q, int given)
-{ if (((size_t)q & 15) == 0) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
+static inline void copy_async_short8_if(__local short *p, __global const short *q, int whole, int given)
+{ if (whole) { asm volatile("cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
   else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 8; ++n) p[n] = given ? q[n] : 0; } }
 static inline int shift_left_int(int a, int b)
 { return b < 0 || b >= 8 * (int)sizeof(int) ? 0 : (int)((uint)a << b); }
@@ -60,20 +60,14 @@ void mdh_0(__global const short *restrict I0, __global const short *restrict I1,
     const int k_n = min(32, 48 - k_l);
     // The next tile of I0 to local memory
     const int x1_0 = w % 4;
-    const int x0_0 = w / 4 % 16;
-    copy_async_short8_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 8, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 8, (i_l + x0_0 <= 17 && k_l + x1_0 * 8 <= 40));
-    const int e0 = w + 32;
-    const int x1_1 = e0 % 4;
-    const int x0_1 = e0 / 4 % 16;
-    copy_async_short8_if(I0_l + slot * 512 + x0_1 * 32 + x1_1 * 8, I0 + i_l * 48 + x0_1 * 48 + k_l + x1_1 * 8, (i_l + x0_1 <= 17 && k_l + x1_1 * 8 <= 40));
+    const int x0_0 = w / 4;
+    copy_async_short8_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 8, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 8, (((size_t)I0 & 15) == 0), (i_l + x0_0 <= 17 && k_l + x1_0 * 8 <= 40));
+    copy_async_short8_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 8 + 256, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 8 + 384, (((size_t)I0 & 15) == 0), (i_l + x0_0 + 8 <= 17 && k_l + x1_0 * 8 <= 40));
     // The next tile of I1 to local memory
-    const int x1_2 = w % 2;
-    const int x0_2 = w / 2 % 32;
-    copy_async_short4_if(I1_l + slot * 256 + x0_2 * 8 + x1_2 * 4, I1 + k_l * 12 + x0_2 * 12 + j_l + x1_2 * 4, (j_l + x1_2 * 4 <= 8));
-    const int e1 = w + 32;
-    const int x1_3 = e1 % 2;
-    const int x0_3 = e1 / 2 % 32;
-    copy_async_short4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (k_l + x0_3 <= 47 && j_l + x1_3 * 4 <= 8));
+    const int x1_1 = w % 2;
+    const int x0_1 = w / 2;
+    copy_async_short4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (((size_t)I1 & 7) == 0), (j_l + x1_1 * 4 <= 8));
+    copy_async_short4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (((size_t)I1 & 7) == 0), (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   for (int now = 0; now < 2; ++now) {
@@ -86,21 +80,15 @@ void mdh_0(__global const short *restrict I0, __global const short *restrict I1,
         const int k_l = ahead * 32;
         const int k_n = min(32, 48 - k_l);
         // The next tile of I0 to local memory
-        const int x1_4 = w % 4;
-        const int x0_4 = w / 4 % 16;
-        copy_async_short8_if(I0_l + slot * 512 + x0_4 * 32 + x1_4 * 8, I0 + i_l * 48 + x0_4 * 48 + k_l + x1_4 * 8, (i_l + x0_4 <= 17 && k_l + x1_4 * 8 <= 40));
-        const int e2 = w + 32;
-        const int x1_5 = e2 % 4;
-        const int x0_5 = e2 / 4 % 16;
-        copy_async_short8_if(I0_l + slot * 512 + x0_5 * 32 + x1_5 * 8, I0 + i_l * 48 + x0_5 * 48 + k_l + x1_5 * 8, (i_l + x0_5 <= 17 && k_l + x1_5 * 8 <= 40));
+        const int x1_2 = w % 4;
+        const int x0_2 = w / 4;
+        copy_async_short8_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 8, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 8, (((size_t)I0 & 15) == 0), (i_l + x0_2 <= 17 && k_l + x1_2 * 8 <= 40));
+        copy_async_short8_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 8 + 256, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 8 + 384, (((size_t)I0 & 15) == 0), (i_l + x0_2 + 8 <= 17 && k_l + x1_2 * 8 <= 40));
         // The next tile of I1 to local memory
-        const int x1_6 = w % 2;
-        const int x0_6 = w / 2 % 32;
-        copy_async_short4_if(I1_l + slot * 256 + x0_6 * 8 + x1_6 * 4, I1 + k_l * 12 + x0_6 * 12 + j_l + x1_6 * 4, (j_l + x1_6 * 4 <= 8));
-        const int e3 = w + 32;
-        const int x1_7 = e3 % 2;
-        const int x0_7 = e3 / 2 % 32;
-        copy_async_short4_if(I1_l + slot * 256 + x0_7 * 8 + x1_7 * 4, I1 + k_l * 12 + x0_7 * 12 + j_l + x1_7 * 4, (k_l + x0_7 <= 47 && j_l + x1_7 * 4 <= 8));
+        const int x1_3 = w % 2;
+        const int x0_3 = w / 2;
+        copy_async_short4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (((size_t)I1 & 7) == 0), (j_l + x1_3 * 4 <= 8));
+        copy_async_short4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (((size_t)I1 & 7) == 0), (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
     }

@@ -2,11 +2,11 @@
 
 typedef char2 char2_u __attribute__((aligned(sizeof(char))));
 typedef char2 char2_a __attribute__((aligned(2)));
-static inline void copy_async_char16_if(__local char *p, __global const char *q, int given)
-{ if (((size_t)q & 15) == 0) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
+static inline void copy_async_char16_if(__local char *p, __global const char *q, int whole, int given)
+{ if (whole) { asm volatile("cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
   else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 16; ++n) p[n] = given ? q[n] : 0; } }
-static inline void copy_async_char4_if(__local char *p, __global const char *q, int given)
-{ if (((size_t)q & 3) == 0) { asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 4 : 0) : "memory"); }
+static inline void copy_async_char4_if(__local char *p, __global const char *q, int whole, int given)
+{ if (whole) { asm volatile("cp.async.ca.shared.global [%0 + 0], [%1 + 0], 4, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 4 : 0) : "memory"); }
   else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; } }
 static inline void load_matrix_uint4(uint *r0, uint *r1, uint *r2, uint *r3, uint row)
 { uint x0, x1, x2, x3;
@@ -54,16 +54,13 @@ void mdh_0(__global const char *restrict I0, __global const char *restrict I1, _
     const int k_n = min(32, 48 - k_l);
     // The next tile of I0 to local memory
     const int x1_0 = w % 2;
-    const int x0_0 = w / 2 % 16;
-    copy_async_char16_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 16, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 16, (i_l + x0_0 <= 17 && k_l + x1_0 * 16 <= 32));
+    const int x0_0 = w / 2;
+    copy_async_char16_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 16, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 16, (((size_t)I0 & 15) == 0), (i_l + x0_0 <= 17 && k_l + x1_0 * 16 <= 32));
     // The next tile of I1 to local memory
     const int x1_1 = w % 2;
-    const int x0_1 = w / 2 % 32;
-    copy_async_char4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (j_l + x1_1 * 4 <= 8));
-    const int e0 = w + 32;
-    const int x1_2 = e0 % 2;
-    const int x0_2 = e0 / 2 % 32;
-    copy_async_char4_if(I1_l + slot * 256 + x0_2 * 8 + x1_2 * 4, I1 + k_l * 12 + x0_2 * 12 + j_l + x1_2 * 4, (k_l + x0_2 <= 47 && j_l + x1_2 * 4 <= 8));
+    const int x0_1 = w / 2;
+    copy_async_char4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (((size_t)I1 & 3) == 0), (j_l + x1_1 * 4 <= 8));
+    copy_async_char4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (((size_t)I1 & 3) == 0), (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   for (int now = 0; now < 2; ++now) {
@@ -76,17 +73,14 @@ void mdh_0(__global const char *restrict I0, __global const char *restrict I1, _
         const int k_l = ahead * 32;
         const int k_n = min(32, 48 - k_l);
         // The next tile of I0 to local memory
-        const int x1_3 = w % 2;
-        const int x0_3 = w / 2 % 16;
-        copy_async_char16_if(I0_l + slot * 512 + x0_3 * 32 + x1_3 * 16, I0 + i_l * 48 + x0_3 * 48 + k_l + x1_3 * 16, (i_l + x0_3 <= 17 && k_l + x1_3 * 16 <= 32));
+        const int x1_2 = w % 2;
+        const int x0_2 = w / 2;
+        copy_async_char16_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 16, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 16, (((size_t)I0 & 15) == 0), (i_l + x0_2 <= 17 && k_l + x1_2 * 16 <= 32));
         // The next tile of I1 to local memory
-        const int x1_4 = w % 2;
-        const int x0_4 = w / 2 % 32;
-        copy_async_char4_if(I1_l + slot * 256 + x0_4 * 8 + x1_4 * 4, I1 + k_l * 12 + x0_4 * 12 + j_l + x1_4 * 4, (j_l + x1_4 * 4 <= 8));
-        const int e1 = w + 32;
-        const int x1_5 = e1 % 2;
-        const int x0_5 = e1 / 2 % 32;
-        copy_async_char4_if(I1_l + slot * 256 + x0_5 * 8 + x1_5 * 4, I1 + k_l * 12 + x0_5 * 12 + j_l + x1_5 * 4, (k_l + x0_5 <= 47 && j_l + x1_5 * 4 <= 8));
+        const int x1_3 = w % 2;
+        const int x0_3 = w / 2;
+        copy_async_char4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (((size_t)I1 & 3) == 0), (j_l + x1_3 * 4 <= 8));
+        copy_async_char4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (((size_t)I1 & 3) == 0), (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
     }

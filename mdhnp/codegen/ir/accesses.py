@@ -9,7 +9,10 @@ from mdhnp.codegen.ir.index import Index, Limit, Var
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
 #: Names of the fields of each kind of node.
-FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth)}
+FIELDS = {
+    kind: tuple([f.name for f in fields(kind)])
+    for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth, st.WideProduct)
+}
 
 
 class Element(NamedTuple):
@@ -79,7 +82,9 @@ def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
         case st.If():
             return s.inside, s.elsewhere
         case st.Pipeline():
-            return s.fill, s.work
+            return s.fill, s.prepare, s.work
+        case st.Roles():
+            return s.work, s.fill
     return ()
 
 
@@ -93,7 +98,9 @@ def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
         case st.If():
             return st.If(s.tests, changed(s.inside), changed(s.elsewhere))
         case st.Pipeline():
-            return replace(s, fill=changed(s.fill), work=changed(s.work))
+            return replace(s, fill=changed(s.fill), prepare=changed(s.prepare), work=changed(s.work))
+        case st.Roles():
+            return replace(s, work=changed(s.work), fill=changed(s.fill))
     return s
 
 
@@ -123,7 +130,7 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         found[Access(node.target, "copy", None)] = None
     elif kind is st.Clear:
         found[Access(node.buffer, "copy", None)] = None
-    elif kind is st.LoadMatrix:
+    elif kind is st.LoadMatrix or kind is st.WideProducts:
         found[Access(node.buffer, "read", None)] = None
     for name in FIELDS.get(kind, ()):
         inner = getattr(node, name)

@@ -227,6 +227,22 @@ def most(a: Index, b: Index) -> Index:
     return call("max", a, b) if known is None else a if known else b
 
 
+def divided(index: Index, step: int) -> tuple[Index, Index]:
+    """The quotient and the remainder of what is not negative, without divisions where they can be known."""
+    low, high = index.range()
+    if low >= 0 and high < step:
+        return ZERO, index
+    if index.constant and index.constant % step == 0:
+        rest, left = divided(Index(index.terms), step)
+        return rest + index.constant // step, left
+    return index // step, index % step
+
+
+def even_part(number: int) -> int:
+    """The largest power of two that divides a number."""
+    return number & -number
+
+
 def clamp(value: Index, low: Index, high: Index) -> Index:
     """The nearest value in a range that is not empty."""
     if Compare(value, ">=", low).known:

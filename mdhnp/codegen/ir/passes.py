@@ -32,7 +32,7 @@ def lowered(p: st.Procedure, *, barrier_first: bool) -> st.Procedure:
     more. Pipelines come behind, since their own barriers settle what they copy. A single work-item waits for nobody.
     """
     body = place_barriers(p.body, first=barrier_first) if p.work_items > 1 else p.body
-    return replace(p, body=lower_pipelines(body))
+    return replace(p, body=lower_pipelines(body, p.work_items))
 
 
 def place_barriers(body: st.Body, *, first: bool) -> st.Body:
@@ -142,15 +142,53 @@ def _values(index: Index) -> list[int] | None:
     return [value * factor + index.constant for value in range(int(low), int(high) + 1)]
 
 
-def lower_pipelines(body: st.Body) -> st.Body:
-    """Write each pipeline out."""
+def lower_pipelines(body: st.Body, items: int) -> st.Body:
+    """Write each pipeline out, of a group of so many work-items."""
     found: list[st.Stmt] = []
-    for s in body:
+    for n, s in enumerate(body):
+        if isinstance(s, st.Pipeline) and s.producers:
+            # What stands behind it is for those who worked, too.
+            return (*found, _by_producers(s, items, lower_pipelines(body[n + 1 :], items)))
         if isinstance(s, st.Pipeline):
             found += _asynchronous(s) if s.asynchronous else _through_registers(s)
         else:
-            found.append(with_bodies(s, lower_pipelines))
+            found.append(with_bodies(s, lambda inner: lower_pipelines(inner, items)))
     return tuple(found)
+
+
+def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
+    """Two loops: one fills and prepares, the other works; for each slot they tell each other that it is full, or empty.
+
+    Producers fill a slot again, and prepare what is read, when the round before the last one is done.
+    """
+    slots, workers, ahead = st.PREPARED if p.prepare else p.stages, items - p.producers, p.stages - st.PREPARED
+    now = variable(p.round)
+
+    def full(*, wait: bool) -> st.NamedBarrier:
+        return st.NamedBarrier(now % slots + 1, items, wait)
+
+    def empty(*, wait: bool) -> st.NamedBarrier:
+        return st.NamedBarrier((now + (slots - st.PREPARED if wait else 0)) % slots + (1 + slots), items, wait)
+
+    among = constant(1 + 2 * slots)
+    first = _loop(p.filled, constant(ahead), (_if_any(p, p.fill), st.Commit()))
+    again = st.If((Compare(now, ">=", constant(st.PREPARED)),), (empty(wait=True),))
+    fill = st.Scope((st.Let(p.filled, now + ahead), _if_any(p, p.fill), st.Commit()))
+    prepare = (st.NamedBarrier(among, p.producers), st.Scope(p.prepare)) if p.prepare else ()
+    filling = (again, fill, st.Wait(ahead), *prepare, st.Publish(), full(wait=False))
+    left = st.If((Compare(now + st.PREPARED, "<", p.rounds),), (empty(wait=False),))
+    # What is read in a round is read when its last products are done.
+    read = 1 + max([n for n, s in enumerate(p.work) if isinstance(s, st.WideProducts)], default=len(p.work) - 1)
+    working = (full(wait=True), st.Scope((*p.work[:read], left, *p.work[read:])))
+    only = _instead_of_barriers((_loop(p.round, p.rounds, working), *behind), st.NamedBarrier(among + 1, workers))
+    return st.Roles(workers, only, (first, _loop(p.round, p.rounds, filling)))
+
+
+def _instead_of_barriers(body: st.Body, barrier: st.NamedBarrier) -> st.Body:
+    return tuple([
+        barrier if isinstance(s, st.Barrier) else with_bodies(s, lambda inner: _instead_of_barriers(inner, barrier))
+        for s in body
+    ])  # fmt: skip
 
 
 def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:

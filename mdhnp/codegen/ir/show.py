@@ -18,12 +18,16 @@ def show(p: st.Procedure) -> str:
     return "\n".join([*lines, *_indented(p.body)]) + "\n"
 
 
+#: What the bodies of a statement that has several are called.
+_PARTS = {st.If: ("", "else"), st.Pipeline: ("", "prepare", "work"), st.Roles: ("", "producers")}
+
+
 def _indented(body: Iterable[st.Stmt]) -> Iterator[str]:
     for s in body:
         yield f"  {_line(s)}"
         for n, inner in enumerate(bodies(s)):
             if n and inner:
-                yield "  else" if isinstance(s, st.If) else "  work"
+                yield f"  {_PARTS[type(s)][n]}"
             yield from (f"  {line}" for line in _indented(inner))
 
 
@@ -38,7 +42,14 @@ def _line(s: st.Stmt) -> str:
             return f"if {' and '.join(map(_test, s.tests))}"
         case st.Pipeline():
             when = "asynchronously" if s.asynchronous else "through registers"
+            when += f", by {s.producers} producers" if s.producers else ""
             return f"pipeline of {s.stages} stages, {when}: {named(s.round)} < {s.rounds}, fill for {named(s.filled)}"
+        case st.Roles():
+            return f"the first {s.workers} work-items"
+        case st.NamedBarrier():
+            return f"{'barrier' if s.wait else 'come to barrier'} {s.number} of {s.items} work-items"
+        case st.Publish():
+            return "publish to matrix instructions"
         case st.Comment():
             return f"# {s.text}"
         case st.Commit():
@@ -77,6 +88,12 @@ def _line(s: st.Stmt) -> str:
         case st.MatrixProduct():
             factors = " by ".join(f"({', '.join(map(value, v))})" for v in (s.a, s.b))
             return f"({', '.join(map(_name, s.into))}) += {factors}  # {s.atom}"
+        case st.WideProducts():
+            each = [
+                f"({', '.join(map(_name, p.into))}) += ({', '.join(map(value, p.a))}) by {s.buffer.name}[{p.at}]"
+                for p in s.products
+            ]
+            return f"{'; '.join(each)}  # {s.atom}, blocks {s.beside} bytes beside, {s.below} below"
         case st.AllocLocal():
             return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")

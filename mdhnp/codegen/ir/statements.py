@@ -146,6 +146,42 @@ class Pipeline:
     #: What they do. Nobody waits for others in either.
     fill: "Body"
     work: "Body"
+    #: Work-items behind the others that fill, while those only work; 0 where all do both.
+    producers: int = 0
+    #: What producers make of a round's buffers, if anything, in buffers with :data:`PREPARED` slots. The others read
+    #: that, and those buffers that are not the source of it.
+    prepare: "Body" = ()
+
+
+#: Slots of what producers prepare: one is read, one is being written.
+PREPARED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The first so many work-items of a group do the `work`, those behind them, the producers, `fill`."""
+
+    workers: int
+    work: "Body"
+    fill: "Body"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBarrier:
+    """So many work-items of a group come here, of which those that do not `wait` go on at once.
+
+    The others go on when all have come, and see what these wrote to local memory before.
+    """
+
+    #: Which of a group's barriers it is, from 1 to 15.
+    number: Index
+    items: int
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Instructions that read matrices from local memory see what the work-item wrote there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +253,34 @@ class MatrixProduct:
 
 
 @dataclass(frozen=True, slots=True)
+class WideProduct:
+    """One of :class:`WideProducts`: into += a times the matrix in local memory."""
+
+    #: For each 8 columns the work-item's pairs of them, one of each of its rows.
+    into: tuple[Register, ...]
+    a: tuple[Value, ...]
+    #: Where the matrix begins, in elements.
+    at: Index
+
+
+@dataclass(frozen=True, slots=True)
+class WideProducts:
+    """Add products of matrices to such whose elements are in registers of several subgroups, which wait for the sums.
+
+    The second factor lies in local memory as blocks of 8 columns by 16 bytes of terms, 16 bytes of each column after
+    the other.
+    """
+
+    #: The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
+    atom: str
+    products: tuple[WideProduct, ...]
+    #: Of the second factor; how far blocks that are neighbours along columns and terms lie apart, in bytes.
+    buffer: Buffer
+    beside: int
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
 class AllocLocal:
     """A local buffer of so many elements; `aligned` where it begins at a multiple of 16 bytes."""
 
@@ -244,7 +308,8 @@ class Comment:
 
 Stmt = (
     Scope | For | If | Let | Declare | Assign | Store | Copy | Transpose | Clear | FillLanes | CallInto | AllocLocal
-    | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct
+    | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct | WideProducts | Roles | NamedBarrier
+    | Publish
 )  # fmt: skip
 
 

@@ -18,7 +18,21 @@ EXTREMA = {
     for op in ("maximum", "minimum")
 }
 
+#: Bytes that are copied asynchronously, at least and at most.
+_LEAST, _AT_ONCE = 4, 16
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
+
+
+#: What begins lines that are not OpenCL's compiler's, see runtime/ptx.py.
+_LIVE = "//@ "
+#: Work-items that can have 255 registers each beside as many that fill.
+_FEW_WORKERS = 128
+PUBLISH = f'asm volatile("{_LIVE}fence.proxy.async.shared::cta;" ::: "memory");'
+PRODUCTS_BEGIN = f'asm volatile("{_LIVE}wgmma.fence.sync.aligned;" ::: "memory");'
+PRODUCTS_END = " ".join(
+    f'asm volatile("{_LIVE}wgmma.{what};" ::: "memory");'
+    for what in ("commit_group.sync.aligned", "wait_group.sync.aligned 0")
+)
 
 
 def wait(pending: int) -> str:
@@ -29,16 +43,33 @@ def wait(pending: int) -> str:
 def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: bool) -> str:
     """Ask for a function that starts to copy neighbours to local memory, or zeros where a condition does not hold.
 
-    The elements, of `size` bytes each, are at most 16 bytes, and copied at once where they begin at a multiple of
-    these. If it is `guarded`, the condition is the last parameter.
+    The elements, of `size` bytes each, are at most 16 bytes, and copied at once where the array begins at a multiple of
+    these, which is the third parameter. If it is `guarded`, the condition is the last one.
     """
     function = f"copy_async_{name}{lanes if lanes > 1 else ''}{'_if' if guarded else ''}"
-    whole = _copied(size * lanes, "p", "q", guarded)
-    if lanes > 1:
-        single = _one_by_one(size, lanes, guarded)
-        whole = f"if (((size_t)q & {size * lanes - 1}) == 0) {{ {whole} }}\n  else {{ {single} }}"
-    condition = ", int given" if guarded else ""
-    return helpers.define("void", function, f"__local {name} *p, __global const {name} *q{condition}", whole)
+    many = size >= _LEAST  # what is smaller is not copied asynchronously alone
+    parts = [(size * lanes, 0, "@p ")] + [(size, n * size, "@!p ") for n in range(lanes) if many]
+    if lanes == 1:
+        parts = [(size, 0, "")]
+    elif not many:
+        parts = [(size * lanes, 0, "")]
+    copies = " ".join(
+        # Only copies of 16 bytes can pass by the first-level cache.
+        f"{when}cp.async.{'cg' if n == _AT_ONCE else 'ca'}.shared.global [%0 + {at}], [%1 + {at}], {n}"
+        f"{f', %{2 + (n != parts[0][0])}' if guarded else ''};"
+        for n, at, when in parts
+    )
+    operands = ['"r"((uint)(size_t)p)', '"l"(q)']
+    operands += [f'"r"(given ? {n} : 0)' for n in dict.fromkeys(n for n, _, _ in parts)] if guarded else []
+    if len(parts) > 1:
+        copies = f"{{ .reg .pred p; setp.ne.b32 p, %{len(operands)}, 0; {copies} }}"
+        operands.append('"r"(whole)')
+    body = f'asm volatile("{copies}" :: {", ".join(operands)} : "memory");'
+    if lanes > 1 and not many:
+        body = f"if (whole) {{ {body} }}\n  else {{ {_one_by_one(lanes, guarded)} }}"
+    parameters = [f"__local {name} *p", f"__global const {name} *q"]
+    parameters += ["int whole"] * (lanes > 1) + ["int given"] * guarded
+    return helpers.define("void", function, ", ".join(parameters), body)
 
 
 def matrix_product(helpers: Helpers, atom: Atom) -> str:
@@ -60,6 +91,53 @@ def matrix_product(helpers: Helpers, atom: Atom) -> str:
     # Volatile: a compiler must not move it to where only some of the work-items come.
     product = f'asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});'
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
+
+
+def named_barrier(helpers: Helpers, *, wait: bool) -> str:
+    """Ask for a function that comes to a barrier of so many work-items, and waits there or not."""
+    how = "sync" if wait else "arrive"
+    body = f'asm volatile("barrier.cta.{how}.aligned %0, %1;" :: "r"(number), "r"(items) : "memory");'
+    return helpers.define("void", f"barrier_{how}", "uint number, uint items", body)
+
+
+def registers(workers: int) -> tuple[str, str]:
+    """Statements by which those who fill leave registers to so many who work; where these are few, all have enough.
+
+    A compute unit of NVIDIA's has 65,536 of them: with producers 168 for each of 384 work-items.
+    """
+    if workers <= _FEW_WORKERS:
+        return "", ""
+    given = ("inc", 232), ("dec", 40)
+    more, less = (f' asm volatile("{_LIVE}setmaxnreg.{how}.sync.aligned.u32 {n};" ::: "memory");' for how, n in given)
+    return more, less
+
+
+def wide_product(helpers: Helpers, atom: Atom, pairs: int) -> str:
+    """Ask for a function that adds to pairs of elements of C; it takes them, the elements of A, and where B lies."""
+    name, given, columns = _TYPES[atom.result], atom.registers(atom.a), 4 * pairs
+    sums, a = [f"s{n}" for n in range(2 * pairs)], [f"a{n}" for n in range(given)]
+    parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in a), "ulong b"]
+    into, left = (", ".join(f"%{n}" for n in range(*ends)) for ends in ((0, len(sums)), (len(sums), len(sums) + given)))
+    letter = _LETTERS[atom.result]
+    out, word = ", ".join(f'"+{letter}"({s})' for s in sums), "as_uint({})" if atom.operand == "float32" else "{}"
+    operands = ", ".join([*(f'"r"({word.format(x)})' for x in a), '"l"(b)'])
+    taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
+    back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
+    matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
+    text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, p, 1, 1; }}}}".format(columns)
+    product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'
+    function = f"wgmma_{name}_{columns}x{atom.shape[2]}"
+    return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
+
+
+def matrix_at(helpers: Helpers, buffer: str, at: str, below: int, beside: int) -> str:
+    """Ask for a function that describes a matrix in local memory to instructions, and give its call.
+
+    Blocks of 8 columns by 16 bytes of terms lie so many bytes apart along terms, `below`, and columns, `beside`.
+    """
+    body = "return ((address & 0x3fff0) >> 4) | (ulong)(below >> 4) << 16 | (ulong)(beside >> 4) << 32;"
+    helpers.define("ulong", "matrix_at", "uint address, uint below, uint beside", body)
+    return f"matrix_at((uint)(size_t)({buffer} + {at}), {below}, {beside})"
 
 
 def load_matrix(helpers: Helpers, name: str, blocks: int, *, turned: bool) -> str:
@@ -120,20 +198,10 @@ def _by_ints(name: str, short: str) -> str:
     return f"return ({name}){short}_int(v, d);"
 
 
-def _one_by_one(size: int, lanes: int, guarded: bool) -> str:
-    """All elements; what is smaller than a register is not copied asynchronously.
+def _one_by_one(lanes: int, guarded: bool) -> str:
+    """All elements, at once.
 
     Written out, these hindered the compiler in all that is around: products of float16 took 1.1 times as long.
     """
-    if size >= 4:
-        return " ".join(_copied(size, f"(p + {n})", f"(q + {n})", guarded) for n in range(lanes))
     element = "given ? q[n] : 0" if guarded else "q[n]"
     return f"__attribute__((opencl_unroll_hint(1))) for (int n = 0; n < {lanes}; ++n) p[n] = {element};"
-
-
-def _copied(size: int, to: str, source: str, guarded: bool) -> str:
-    """Only copies of 16 bytes can pass by the first-level cache."""
-    kind, count = "cg" if size == 16 else "ca", f"[%0], [%1], {size}{', %2' if guarded else ''};"
-    given = f', "r"(given ? {size} : 0)' if guarded else ""
-    operands = f'"r"((uint)(size_t){to}), "l"({source}){given}'
-    return f'asm volatile("cp.async.{kind}.shared.global {count}" :: {operands} : "memory");'

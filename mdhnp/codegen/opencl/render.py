@@ -48,6 +48,10 @@ class _Kernel:
             ir.Copy: lambda s: self._line(self._copied(s)),
             ir.Commit: lambda _: self._line(ptx.COMMIT),
             ir.Wait: lambda s: self._line(ptx.wait(s.pending)),
+            ir.Roles: self._roles,
+            ir.NamedBarrier: self._named_barrier,
+            ir.Publish: lambda _: self._line(ptx.PUBLISH),
+            ir.WideProducts: self._wide_products,
             ir.Transpose: self._transpose,
             ir.Clear: self._clear,
             ir.FillLanes: self._fill_lanes,
@@ -136,6 +140,19 @@ class _Kernel:
             self._inner("} else {", s.elsewhere)
         self._line("}")
 
+    def _roles(self, s: ir.Roles) -> None:
+        for head, body, registers in zip(
+            (f"if (get_local_id(0) < {s.workers}) {{", "} else {"),
+            (s.work, s.fill),
+            ptx.registers(s.workers),
+            strict=True,
+        ):
+            self._inner(f"{head}{registers}", body)
+        self._line("}")
+
+    def _named_barrier(self, s: ir.NamedBarrier) -> None:
+        self._line(f"{ptx.named_barrier(self._helpers, wait=s.wait)}({self._values.index(s.number)}, {s.items});")
+
     def _test(self, test: ir.Test) -> str:
         if isinstance(test, Compare):
             return self._values.test(test)
@@ -179,11 +196,13 @@ class _Kernel:
     def _started(self, target: str, source: Load, *, packed: bool) -> str:
         """A copy that is not waited for; what lies outside of an array is 0."""
         name, size = _PACKED if packed else memory_type(source.dtype), source.dtype.itemsize
+        lanes = source.lanes
+        whole = [f"(((size_t){source.buffer.name} & {lanes * size - 1}) == 0)"] if lanes > 1 else []
         guard = [f"({self._values.tests(source.guard)})"] if source.guard else []
-        function = ptx.async_copy(self._helpers, name, size, source.lanes, guarded=bool(guard))
+        function = ptx.async_copy(self._helpers, name, size, lanes, guarded=bool(guard))
         cast = f"(__global const {_PACKED} *)" if packed else ""
         at = f"{cast}{source.buffer.name} + {self._values.index(source.offset)}"
-        return f"{function}({', '.join([target, at, *guard])});"
+        return f"{function}({', '.join([target, at, *whole, *guard])});"
 
     def _load_matrix(self, s: ir.LoadMatrix) -> None:
         name, names = value_type(s.into[0].dtype), [self._values.declare(r) for r in s.into]
@@ -196,6 +215,16 @@ class _Kernel:
         into = [f"&{self._values.name(r)}" for r in s.into]
         factors = [self._values.value(v).text for v in (*s.a, *s.b)]
         self._line(f"{ptx.matrix_product(self._helpers, ATOMS[s.atom])}({', '.join([*into, *factors])});")
+
+    def _wide_products(self, s: ir.WideProducts) -> None:
+        atom, write = ATOMS[s.atom], self._values
+        self._line(ptx.PRODUCTS_BEGIN)
+        for p in s.products:
+            function = ptx.wide_product(self._helpers, atom, len(p.into))
+            into = [f"&{write.name(r)}" for r in p.into]
+            factor = ptx.matrix_at(self._helpers, s.buffer.name, write.index(p.at), s.below, s.beside)
+            self._line(f"{function}({', '.join([*into, *(write.value(v).text for v in p.a), factor])});")
+        self._line(ptx.PRODUCTS_END)
 
     def _transpose(self, s: ir.Transpose) -> None:
         function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._values.index

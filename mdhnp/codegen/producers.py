@@ -1,0 +1,83 @@
+"""What producers do beside copying tiles: they lay the factor with columns out for wide instructions."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mdhnp.codegen.access import Context, Point, load
+from mdhnp.codegen.factors import doubt_if_small, found_least, look, parts
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, divided, even_part
+from mdhnp.codegen.ir.statements import PREPARED, AllocLocal, Store
+from mdhnp.codegen.ir.values import Buffer
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.layout import Operand, is_wide, producers, wide_operand
+from mdhnp.schedule.matrices import Factor, operands
+
+
+def operand_buffer(c: Context, number: int) -> Buffer:
+    return Buffer(f"{c.h.inputs[number].name}_parts_l", np.dtype(ATOMS[c.s.atom].operand), "local")
+
+
+def prepared_at(operand: Operand, turn: Index, part: int, local: Mapping[int, Index], below: Index, n: Index) -> Index:
+    """Where in what producers prepare a column's 16 bytes of terms begin; `local` is the point in other dimensions."""
+    block = ZERO
+    for d, count in operand.combined:
+        block = block * count + local[d]
+    return (
+        turn * (operand.parts * operand.size)
+        + ((block * (operand.terms // operand.wide) + below) * operand.width + n) * operand.wide
+        + part * operand.size
+    )
+
+
+def declare_operand(c: Context) -> None:
+    """Declare the local memory for what producers prepare; at the kernel's beginning."""
+    if is_wide(c.s):
+        number = _columns_factor(c)[0]
+        operand = wide_operand(c.h, c.s, number)
+        c.build.add(AllocLocal(operand_buffer(c, number), PREPARED * operand.parts * operand.size, aligned=True))
+
+
+def _columns_factor(c: Context) -> Factor:
+    found = operands(c.h, *c.s.atom_dims)
+    assert found is not None
+    (factor,) = found[1]
+    return factor
+
+
+def _taken_apart(number: Index, digits: Sequence[tuple[int, int]]) -> dict[int, Index]:
+    """Coordinates in some dimensions, of which each has so many; the last changes fastest."""
+    found = {}
+    for d, count in reversed(digits):
+        number, found[d] = divided(number, count)
+    return found
+
+
+def prepare_operand(c: Context, item: Index, turn: Index) -> None:
+    """Write the factor with columns as wide instructions read it: by producers, of which `item` is one."""
+    b, (number, access), (_, columns, terms) = c.build, _columns_factor(c), c.s.atom_dims
+    operand, atom, items = wide_operand(c.h, c.s, number), ATOMS[c.s.atom], producers(c.s)
+    buffer, total = operand_buffer(c, number), operand.size // operand.wide
+    watched = found_least(c) if atom.split else None
+    # Neighbours have neighbouring columns, but so many that nothing is divided by others than powers of two.
+    near = even_part(operand.width)
+    for first in range(0, total, items):
+        e = item + first
+        with b.when([Compare(e, "<", constant(total))]):
+            rest, low = divided(e, near)
+            rest, below = divided(rest, operand.terms // operand.wide)
+            block, high = divided(rest, operand.width // near)
+            n = low + high * near
+            local = dict.fromkeys(range(c.h.rank), ZERO) | _taken_apart(block, operand.combined)
+            local |= _taken_apart(n, (*operand.kept, (columns, operand.columns)))
+            at = [local | {terms: below * operand.wide + k} for k in range(operand.wide)]
+            values = tuple([b.name("b", load(c, number, access, Point(p, p))) for p in at])
+            found = parts(c, atom, "b", number, values)
+            for part in range(operand.parts):
+                where = prepared_at(operand, turn, part, local, below, n)
+                for k, value in enumerate(found[part]):
+                    b.add(Store(buffer, where + k, value))
+            if watched is not None:
+                look(c, watched, values)
+    if watched is not None:
+        doubt_if_small(c, watched)
