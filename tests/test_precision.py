@@ -119,10 +119,13 @@ def test_entries_are_apart_and_found_again():
     assert len(entries) - before == len(LEVELS)
 
 
+_WIDE = "3xtf32 of warpgroups"
+
+
 @pytest.mark.parametrize(
     ("types", "expected"),
     [
-        (("f4", "f4"), {"highest": {"3xtf32"}, "default": {"tf32", "3xtf32"}}),
+        (("f4", "f4"), {"highest": {"3xtf32", _WIDE}, "default": {"tf32", "3xtf32", _WIDE}}),
         (("f2", "f4"), {"highest": set(), "default": {"tf32"}}),
         (("f8", "f8"), {precision: {"f64", "f64 of 16 rows", "f64 of 16 terms"} for precision in LEVELS}),
         (("f4", "f8"), {precision: set() for precision in LEVELS}),
