@@ -93,7 +93,7 @@ def export(file: Path) -> None:
 def import_(file: Path) -> None:
     """Add the entries of a file that `export` wrote.
 
-    Where your own entry is as fast, it stays.
+    What was tuned here stays.
     """
     try:
         count = tuning_cache().import_(file)

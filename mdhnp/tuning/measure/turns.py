@@ -19,7 +19,7 @@ _MOSTLY = 0.75
 #: Rounds for a verdict, and seconds of calls in one turn. A schedule against itself, on two cores where others worked
 #: in bursts of 0.15 s, never won in 137 comparisons of four calls (4 to 700 µs); by the median alone in 0 to 4 % of
 #: them, and in turns of 0.01 s in 0 to 3 %, by the median alone in up to 36 %.
-ROUNDS, _TURN = 30, 0.003
+ROUNDS, TURN = 30, 0.003
 #: A call that takes less, in seconds, is timed by so many in a row to know how many fill a turn. Before one that takes
 #: longer than the third number none is made that does not count: what was before leaves it less than its noise.
 _SHORT, _AWAKE, _LONG = 1e-3, 20, 0.03
@@ -41,7 +41,7 @@ def by_turns(works: Sequence[Callable[[int], object]], rounds: int, seconds: flo
     """
     end = time.perf_counter() + seconds
     each = [_seconds(work) for work in works]
-    counts = [max(round(_TURN / max(one, 1e-9)), 1) for one in each]
+    counts = [max(round(TURN / max(one, 1e-9)), 1) for one in each]
     lasts = sum((count + (one < _LONG)) * one for count, one in zip(counts, each, strict=True))
     times: list[list[float]] = [[] for _ in works]
     for number in range(rounds):

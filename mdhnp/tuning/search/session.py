@@ -24,15 +24,15 @@ from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
-from mdhnp.tuning.measure.turns import ROUNDS, is_faster
+from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
 from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
 #: The fastest of a search, and rounds by turns among them: the winner is the challenger of what is in use.
 _FINALISTS, _HEATS = 5, 3
-#: Part of the budget that is kept for timing the finalists again, at least, and at most where so many runs take longer:
-#: three rounds of two, and one before of each. In seconds it is no more than the last number.
+#: Part of the budget that is kept for timing the finalists again, unless all of that takes less, and at most where so
+#: many runs take longer: three rounds of two, and one before of each. In seconds it is no more than the last number.
 _RESERVE, _MOST_RESERVE, _RUNS, _PATIENCE = 0.2, 0.5, 8, 60.0
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
@@ -231,7 +231,8 @@ class _Tuning:
     def _is_late(self) -> bool:
         """Whether a run to check one more candidate, one to time it, and the final take longer than there is time."""
         best = self._search.best[1] if self._search.best else 0.0
-        reserve = max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best))
+        whole = 2 * (_FINALISTS * _HEATS + 2 * ROUNDS) * max(best, TURN)  # each turn after a call that does not count
+        reserve = min(max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best)), whole)
         return time.monotonic() + 2 * best + reserve >= self._end
 
     def _final(self, team: Team, *, hurried: bool) -> tuple[Schedule, float, float]:
