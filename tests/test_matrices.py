@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from conftest import chosen_devices
-from contractions import Contraction, contraction, halves, matrix_schedule
+from contractions import PECULIAR, Contraction, contraction, halves, matrix_schedule
 from guards import unwritten
 from ir_run import SUBGROUP, elements, product, run
 from ir_walk import walk_all
@@ -57,8 +57,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("multiplying", other), each.values(), ids=each)
 
 
-def _drawn(seed: int, caps: DeviceCaps) -> tuple[Contraction, list[Stage], Schedule]:
-    one = contraction(seed)
+def _drawn(seed: int, caps: DeviceCaps, **how: Any) -> tuple[Contraction, list[Stage], Schedule]:
+    one = contraction(seed, **how)
     steps = lowered(one.mdhom)
     return one, steps, matrix_schedule(Seeded(seed), steps[0].mdhom, caps)
 
@@ -81,6 +81,15 @@ def test_values(seed: int) -> None:
     got, doubtful = _run(one.mdhom, one.arrays, s, caps)
     one.assert_right(got)
     assert doubtful == ({False} if ATOMS[s.atom].split else set())
+
+
+@pytest.mark.parametrize("seed", range(RUN))
+def test_values_of_factors_at_the_ends_of_their_types(seed: int) -> None:
+    """NaN, infinities, subnormal, huge and tiny numbers, here and there among others."""
+    one, _, s = _drawn(seed, MATRICES, types=tuple(PECULIAR), peculiar=True)
+    with np.errstate(all="ignore"):
+        got, _ = _run(one.mdhom, one.arrays, s, MATRICES)
+    one.assert_right(got)
 
 
 @pytest.mark.parametrize("seed", range(WALKED))
