@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,14 @@ def misbehaviour(how: str, kind: str) -> None:
             time.sleep(0.01)
 
 
+class BadTurns(Bench):
+    """The same for turns."""
+
+    def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
+        misbehaviour(os.environ["MDHNP_TEST_CANDIDATE"], "measuring")
+        return super().turns(schedules, rounds, seconds)
+
+
 class BothBad(BadBench, BadCompiler):
     """Whatever it does."""
 
@@ -118,6 +127,21 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
         monkeypatch.setattr(Worker, "kind", Bench)
         # A worker that died is started anew, without the trouble.
         assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
+
+
+@pytest.mark.turns
+@pytest.mark.parametrize(("how", "rounds"), [("die", 0), ("well", 3)])
+def test_turns_that_fail_are_none(device: Device, monkeypatch, how: str, rounds: int):
+    todo = task(device)
+    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
+    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
+    monkeypatch.setattr(Worker, "kind", BadTurns)
+    with Team(todo, (0,), 20.0) as team:
+        times = team.turns(both, 3, 60.0)
+        assert [len(times[s]) for s in both] == [rounds, rounds]
+        monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "well")
+        if how == "die":  # it is started anew
+            assert [len(each) for each in team.turns(both, 3, 60.0).values()] == [3, 3]
 
 
 @pytest.mark.turns
