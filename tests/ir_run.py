@@ -194,7 +194,8 @@ def _multiply_wide(s: st.WideProducts, items: Sequence[_Item]) -> None:
         (at,) = {item.index(p.at) for item in items}
         a = np.array([[item.value(v) for v in p.a] for item in items])
         for block in range(len(p.into) // 2):
-            where = at + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
+            inside, below = (n + k % 8 * wide, k // 8) if s.turned else (n * wide + k % wide, k // wide)
+            where = at + (block * s.beside + below * s.below) // atom.itemsize + inside
             b = items[0].memory[s.buffer.name][where][elements(atom.b)]
             into = p.into[2 * block : 2 * block + 2]
             c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)

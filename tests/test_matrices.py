@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
+from itertools import product as pairs
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -265,6 +267,35 @@ def test_products_of_integers_wrap_around(dtype: str) -> None:
         np.testing.assert_array_equal(_run(h, [a, b], s, MATRICES)[0], result)
 
 
+#: Instructions of several subgroups, and how the factors lie in memory.
+_WIDE = [(name, turned) for name, atom in ATOMS.items() if atom.warps > 1 for turned in pairs((False, True), repeat=2)]
+
+
+@pytest.mark.parametrize(("name", "turned"), _WIDE)
+def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
+    """With rows and columns that stick out of tiles, several of these, and something done at the end."""
+    rng, dtype = np.random.default_rng(7), "f2" if ATOMS[name].packed > 1 else "f4"
+    shapes = ((40, 3, 50), (3, 50, 24))
+    a, b = (rng.integers(-4, 5, shape).astype(dtype) for shape in shapes)
+    if turned[0]:
+        a = np.ascontiguousarray(a.swapaxes(0, 2)).swapaxes(0, 2)
+    if turned[1]:
+        b = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    multiply = halves if dtype == "f2" else np.multiply
+    h = md_hom(
+        multiply, {"i": cc, "b": cc, "j": cc, "k": pw("add")}, "A[i,b,k], B[b,k,j] -> C[i,b,j]",
+        finish=lambda total, a, b: (total + total).astype(dtype),
+    ).bind(a, b)  # fmt: skip
+    (stage,) = lowered(h)
+    caps, access = replace(MATRICES, atoms=(name,)), AccessPattern(stage.mdhom)
+    found = [s for _, s in islice(matrix_schedules(access, caps, default(access.h, CAPS)), 3)]
+    assert found
+    for s in found:
+        assert s.atom == name
+        got, _ = _run(h, [a, b], s, caps)
+        np.testing.assert_array_equal(got, 2 * np.einsum("ibk,bkj->ibj", *(x.astype("f8") for x in (a, b))))
+
+
 def test_wide_instructions_are_left_out_where_they_do_not_work(device: Device) -> None:
     """No CPU has them: as on a GPU whose driver refuses them, kernels use others, and it is said why."""
     said = replace(MATRICES, name=device.name)
@@ -337,7 +368,7 @@ def test_where_one_sum_of_halves_is_enough(what: str) -> None:
         arrays = [np.lib.stride_tricks.as_strided(x, x.shape, (2 * x.shape[1], 2)) for x in (a, b)]
         (stage,) = lowered(product.bind(*arrays))
         s = default(stage.mdhom, replace(MATRICES, compute_units=4))
-        assert s.atom == "f16"
+        assert ATOMS[s.atom].instruction.endswith(".f32.f16.f16" if ATOMS[s.atom].warps > 1 else ".f16.f16.f32")
         assert (s.combine_on == "global") == (enough and terms <= 8192)
 
 

@@ -18,8 +18,8 @@ from mdhnp.codegen.producers import operand_buffer, prepared_at
 from mdhnp.codegen.reduce import Accumulators, elements
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.layout import WIDEST, is_wide, wide_operand
-from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented
+from mdhnp.schedule.layout import WIDEST, is_wide, prepares, wide_operand
+from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_blocks, in_rows, operands, oriented
 
 
 def accumulate_products(c: Context, acc: Accumulators, watched: Register | None, before: Index) -> None:
@@ -57,7 +57,8 @@ class _Products:
         across, down = c.at(self._columns, "w"), c.at(self._rows, "w")
         self._beside, self._below = across // ACROSS, down // DOWN
         self._across = {f: d for some, d in zip(sides, (self._rows, self._columns), strict=True) for f in some}
-        self._turned = {factor: in_rows(c.h, c.s, factor, d) for factor, d in self._across.items()}
+        loaded = [*self._left, *(() if is_wide(c.s) else self._right)]
+        self._turned = {factor: in_rows(c.h, c.s, factor, self._across[factor]) for factor in loaded}
         if None in self._turned.values():
             self._term = c.build.named("term", across % ACROSS * self._atom.packed)
             self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
@@ -107,6 +108,7 @@ class _Products:
         halves, depth = atom.shape[0] // DOWN, atom.shape[2]
         rows, ((factor,), ((number, _),)) = c.offsets(self._rows), (self._left, self._right)
         operand = wide_operand(c.h, c.s, number)
+        along_columns = in_blocks(c.h, c.s, self._right[0])
         along = [d for d in c.kept if d not in (self._rows, self._columns, *dict(operand.kept))]
         beside = [dict(zip(dict(operand.kept), n, strict=True)) for n in _points(c, dict(operand.kept))]
         across = [*product(beside, c.offsets(self._columns))]
@@ -123,13 +125,23 @@ class _Products:
                     self._watch([left], ZERO, 1, 0)
                     at = constant(step * depth // operand.wide)
                     for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
-                        where = prepared_at(operand, turn, other, self._local, at, ZERO)
+                        if prepares(c.s):
+                            where = prepared_at(operand, turn, other, self._local, at, ZERO)
+                        else:
+                            where = self._copied_at(number, along_columns, step * depth)
                         found.append(WideProduct(into, left[one], where))
-        c.build.add(
-            WideProducts(
-                atom.name, tuple(found), operand_buffer(c, number), DOWN * WIDEST, operand.width * WIDEST
-            )
-        )  # fmt: skip
+        near, far, buffer = DOWN * WIDEST, operand.width * WIDEST, operand_buffer(c, number)
+        if not prepares(c.s):
+            far, buffer = max(c.layouts[number].block_strides) * atom.itemsize, c.tile(c.h.inputs[number])
+        apart = (far, near) if along_columns else (near, far)
+        c.build.add(WideProducts(atom.name, tuple(found), buffer, *apart, turned=bool(along_columns)))
+
+    def _copied_at(self, number: int, along_columns: bool | None, first: int) -> Index:
+        """Where the first column's elements of some terms lie in the tile that was copied."""
+        layout = self._c.layouts[number]
+        block = layout.copy.block
+        inside = first * block if along_columns else first // block * max(layout.block_strides)
+        return variable(self._c.slot) * layout.size + inside
 
     def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
         """Parts of the number that has the other sign."""

@@ -26,7 +26,7 @@ from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.producers import prepare_operand
 from mdhnp.codegen.tiles import Tile, local_tile
-from mdhnp.schedule.layout import producers
+from mdhnp.schedule.layout import prepares, producers
 from mdhnp.schedule.matrices import axis_of, operands
 
 # No dimension is named so.
@@ -55,7 +55,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
         for n in c.staged:
             _fill(c, n, item, lanes[n] if asynchronous else 1, asynchronous)
     with c.build.part() as prepare:
-        if behind:
+        if prepares(c.s):
             _begin(c, _ROUND, counts)
             prepare_operand(c, _item(c), variable(_ROUND) % PREPARED)
     with c.build.part() as work:
@@ -104,8 +104,9 @@ def _fill(c: Context, number: int, item: Index, lanes: int, asynchronous: bool) 
         places = _places(c, layout, e, lanes, names)
         with c.build.when([Compare(e, "<", constant(total))]):
             target = variable(c.slot) * layout.size
-            for place, stride in zip(places, layout.strides, strict=True):
-                target = target + place * stride
+            for axis, place in enumerate(places):
+                block, inside = divided(place, layout.blocks[axis]) if layout.blocks[axis] else (ZERO, place)
+                target = target + block * layout.block_strides[axis] + inside * layout.strides[axis]
             source = _source(c, layout, tile.indices(places), outside, lanes, last)
             if isinstance(source, Outside):
                 for n in range(lanes):
@@ -202,7 +203,7 @@ def _steps(nest: Nest, layout: TileLayout, tile: Tile, number: int) -> list[int]
     view, rows, row = tile.layout.view, tile.layout, tile.layout.contiguous
     if row is None or rows.strides[row] != 1:
         return [1]
-    found = [view.offset, view.shape[row], rows.extents[row], rows.size]
+    found = [view.offset, view.shape[row], rows.extents[row], rows.size, rows.blocks[row], rows.block_strides[row]]
     for axis, (stride, inner) in enumerate(zip(view.strides, rows.strides, strict=True)):
         if axis != row:
             found += [stride, inner]

@@ -10,7 +10,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, divided, even
 from mdhnp.codegen.ir.statements import PREPARED, AllocLocal, Store
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.layout import Operand, is_wide, producers, wide_operand
+from mdhnp.schedule.layout import Operand, prepares, producers, wide_operand
 from mdhnp.schedule.matrices import Factor, operands
 
 
@@ -32,7 +32,7 @@ def prepared_at(operand: Operand, turn: Index, part: int, local: Mapping[int, In
 
 def declare_operand(c: Context) -> None:
     """Declare the local memory for what producers prepare; at the kernel's beginning."""
-    if is_wide(c.s):
+    if prepares(c.s):
         number = _columns_factor(c)[0]
         operand = wide_operand(c.h, c.s, number)
         c.build.add(AllocLocal(operand_buffer(c, number), PREPARED * operand.parts * operand.size, aligned=True))

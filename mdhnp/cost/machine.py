@@ -147,8 +147,8 @@ class ComputeUnit:
     # at work, and by the bytes of a row's terms; seconds of a producer for a copy, and to prepare 16 bytes of terms.
     wide_rows: float = 5.5
     wide_alone: float = 0.72
-    copy: float = 3e-8
-    prepare: float = 4e-8
+    copy: float = 2e-8
+    prepare: float = 6e-8
     deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
     scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other

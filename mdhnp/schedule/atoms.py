@@ -84,7 +84,8 @@ class Atom:
     #: The first of NVIDIA's architectures that has it: ten times its compute capability.
     capability: int = 80
     #: Subgroups that compute it together. Several have rows of A each, in registers; all their columns, 8 or more, are
-    #: one instruction, whose B lies in local memory, see :class:`mdhnp.schedule.layout.Operand`.
+    #: one instruction, whose B lies in local memory: in the tile that is copied, if it is `packed`, else see
+    #: :class:`mdhnp.schedule.layout.Operand`.
     warps: int = 1
 
     def __post_init__(self) -> None:
@@ -194,6 +195,14 @@ _F16 = Atom(
     speed=12.0,
 )
 
+_WIDE_F16 = replace(
+    _F16,
+    name="f16 of warpgroups",
+    warps=4,
+    capability=90,
+    speed=14.0,
+    instruction="wgmma.mma_async.sync.aligned.m64n{}k16.f32.f16.f16",
+)
 #: Sums modulo 2^32, so that of narrower integers they are exact.
 _S8 = Atom(
     "s8",
@@ -219,5 +228,5 @@ _U8 = replace(
 _BYTES_OF_2 = replace(_U8, name="u8 of 16 bits", values=("int16", "uint16"), places=2, speed=8.0)
 _BYTES_OF_4 = replace(_U8, name="u8 of 32 bits", values=("int32", "uint32"), places=4, speed=2.4)
 
-_ALL = (_TF32, _THREE_TF32, _WIDE_THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in _ALL}
+_FLOATS = (_TF32, _THREE_TF32, _WIDE_THREE_TF32, _F16, _WIDE_F16, _F64, _LARGE_F64, _LONG_F64)
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in (*_FLOATS, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)}

@@ -11,13 +11,14 @@ from itertools import product
 from math import prod
 from typing import Literal, NamedTuple
 
+from mdhnp.mdh import View
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import WIDEST, is_wide, packed, tile_itemsize
-from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_ROUNDED, PREPARED, allowed, one_sum, products
+from mdhnp.schedule.layout import WIDEST, is_wide, packed, prepares, tile_itemsize
+from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_COLUMNS, MOST_ROUNDED, PREPARED, allowed, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
@@ -29,7 +30,7 @@ _MORE_POINTS = (*_POINTS, 16)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
 #: Subgroups of a work-group that compute wide instructions, and columns of these.
-_WIDE_WARPS, _WIDE = (4, 8), (16, 24, 32, 40, 48, 64, 80, 96, 112, 128)
+_WIDE_WARPS, _WIDE = (4, 8), (16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 256)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
 #: Points of a short dimension.
@@ -138,7 +139,8 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 wide = atom.warps > 1
                 most_stages, least_stages = _WIDE_STAGES if wide else _STAGES
-                room = fit - (PREPARED * (2 if atom.split else 1) * y.size * s.points if wide else 0)
+                prepared = PREPARED * (2 if atom.split else 1) * y.size * s.points
+                room = fit - (prepared if wide and atom.packed == 1 else 0)
                 stages = min(room // (left_tile.elements + right_tile.elements), most_stages)
                 if stages < least_stages:
                     continue
@@ -232,7 +234,7 @@ def _wide_laid(extents: tuple[int, ...], main: int, beside: int | None, halves: 
                     yield FactorTile.of(extents, items, {main: halves} | ({} if beside is None else {beside: 1}))
         return
     for count, others in product(_WIDE, (1,) if beside is None else _BESIDE):
-        if count < 2 * extents[main] and count * others <= _WIDE[-1]:
+        if count < 2 * extents[main] and count * others <= MOST_COLUMNS:
             laid = {} if beside is None else {beside: min(others, extents[beside])}
             yield FactorTile.of(extents, {main: ACROSS}, {main: count // ACROSS} | laid)
 
@@ -299,6 +301,8 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
     if terms not in depends or len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
+    if is_wide(s) and not prepares(s) and s.atom_dims[1] in depends:
+        return _in_blocks(view, order, s)
     found: list[tuple[int, LocalCopy]] = []
     size = tile_itemsize(view, packed=packed(s))
     for pad in range(0, caps.machine.unit.banks * max(4 // size, 1), WIDEST // size):
@@ -307,3 +311,15 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]
+
+
+def _in_blocks(view: View, order: Sequence[int], s: Schedule) -> LocalCopy | None:
+    """A tile as wide instructions read it: blocks of 16 bytes of the contiguous axis, those of its rows in order."""
+    block = WIDEST // ATOMS[s.atom].itemsize
+    moving = [axis for axis in order if view.accesses[0][axis].dims()]
+    if len(moving) < 2 or view.strides[moving[-1]] != 1:
+        return None
+    inner = next(axis for axis in reversed(moving[:-1]) if {*view.accesses[0][axis].dims()} & {*s.atom_dims})
+    others = [axis for axis in order if axis not in (moving[-1], inner)]
+    # One block further on so that neighbouring blocks of a row lie in different banks.
+    return LocalCopy((*others, moving[-1], inner), (moving[-1],), block, block)

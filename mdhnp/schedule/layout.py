@@ -41,7 +41,7 @@ def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_
     axes, size = len(view.shape), 1
     strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
     for axis in reversed(copy.blocked):
-        blocks[axis] = private_tile[view.accesses[0][axis].dims()[0]]
+        blocks[axis] = copy.block or private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = size
         size *= blocks[axis]
     begin = _row(view, copy, footprint)
@@ -99,6 +99,11 @@ def is_wide(s: Schedule) -> bool:
 def producers(s: Schedule) -> int:
     """Return how many work-items of a group only copy tiles, behind those of the schedule."""
     return PRODUCERS if is_wide(s) else 0
+
+
+def prepares(s: Schedule) -> bool:
+    """Whether producers lay the factor with columns out, as wide instructions do not read it as it was copied."""
+    return is_wide(s) and ATOMS[s.atom].packed == 1
 
 
 class Operand(NamedTuple):
@@ -186,7 +191,7 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // WIDEST) * WIDEST if n in ahead else size
-    if is_wide(s) and s.atom_dims:
+    if prepares(s) and s.atom_dims:
         column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
         operand = wide_operand(h, s, column)
         total += 2 * operand.parts * operand.size * ATOMS[s.atom].itemsize

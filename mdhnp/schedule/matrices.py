@@ -12,7 +12,7 @@ from mdhnp.mdh import Computation, MdHom, pw
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, prepares, tile_itemsize, tile_strides
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 from mdhnp.settings import Level
 
@@ -209,7 +209,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     ahead = {*copied_ahead(h, s)}
     require({number for number, _ in every} <= ahead, "atom: its operands are tiles that are copied ahead")
     if packed(s):
-        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items()]
+        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items() if atom.warps == 1 or d == rows]
         require(None not in rows_of_all, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
         require({number for number, _ in every} == ahead, "local_copies: others than the operands are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
@@ -249,6 +249,9 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     require(all(tiles[d] == s.num_wg[d] for d in h.dims("cc")), "num_wg: several local tiles, and producers for one")
     require(only_operands, "local_copies: others than the operands are copied ahead")
     require(sum(copy is not None for copy in s.local_copies) == 2, "local_copies: others than the operands are copied")
+    if not prepares(s):
+        fits = in_blocks(h, s, found[1][0]) is not None
+        require(fits, "local_copies: not in blocks of 16 bytes along the atom's columns or terms, beside each other")
     require(s.stages > PREPARED, f"stages: {s.stages}, of which {PREPARED} are read or prepared")
 
 
@@ -289,6 +292,23 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     # Only elements of two bytes can be transposed as they are loaded.
     along = [d for d in ((terms, across) if itemsize == 2 else (terms,)) if axis_of(h, factor, d) == inner]
     return along[0] != terms if along else None
+
+
+def in_blocks(h: MdHom, s: Schedule, factor: Factor) -> bool | None:
+    """Whether the blocks of a tile that a wide instruction reads as it was copied lie along columns, and not terms.
+
+    None where it cannot.
+    """
+    copy, view, (_, columns, terms) = s.local_copies[factor[0]], h.inputs[factor[0]], s.atom_dims
+    if copy is None or len(copy.blocked) != 1 or copy.block * ATOMS[s.atom].itemsize != WIDEST:
+        return None
+    axes = axis_of(h, factor, columns), axis_of(h, factor, terms)
+    (block,), inner = copy.blocked, copy.order[-1]
+    footprint = [s.footprint(d) for d in range(h.rank)]
+    flat = all(view.box(axis, footprint) == 1 for axis in range(len(view.shape)) if axis not in axes)
+    if {block, inner} != {*axes} or not flat or len(view.accesses) != 1 or copy.pad % copy.block:
+        return None
+    return block == axes[0]
 
 
 def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from mdhnp.mdh import interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, prepares, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
@@ -152,6 +152,7 @@ class ResultTile:
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
         self._wide, self._columns, self._chunk = wide, columns.size, WIDEST // atom.itemsize
+        self._prepares = atom.packed == 1
         self._parts = prod(h.extents[d] for d in access.kept) * h.scalar.dtypes[0].itemsize
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
@@ -164,7 +165,8 @@ class ResultTile:
         computing = self._computing
         if self._wide:
             # Producers copy and prepare while others multiply.
-            working = (a.copies + b.copies) * unit.copy + self._columns * terms.points / self._chunk * unit.prepare
+            prepared = self._columns * terms.points / self._chunk if self._prepares else 0.0
+            working = (a.copies + b.copies) * unit.copy + prepared * unit.prepare
             filling = working / PRODUCERS * unit.lanes * unit.clock / points
             computing, reading = max(computing, filling), 0.0
         # Where few are at work all wait for all tiles.
@@ -248,6 +250,8 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in access.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))
+    if is_wide(s) and across == columns and not prepares(s):
+        return 1
     if is_wide(s) and across == columns:
         # Producers read 16 bytes of terms of neighbouring columns, or one element of each.
         if strides[terms] == 1:

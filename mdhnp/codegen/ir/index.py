@@ -232,6 +232,10 @@ def divided(index: Index, step: int) -> tuple[Index, Index]:
     low, high = index.range()
     if low >= 0 and high < step:
         return ZERO, index
+    if all(factor % step == 0 for _, factor in index.terms) and index.constant % step == 0:
+        return Index(
+            tuple([(product, factor // step) for product, factor in index.terms]), index.constant // step
+        ), ZERO
     if index.constant and index.constant % step == 0:
         rest, left = divided(Index(index.terms), step)
         return rest + index.constant // step, left

@@ -278,6 +278,8 @@ class WideProducts:
     buffer: Buffer
     beside: int
     below: int
+    #: Whether blocks are of 16 bytes of columns by 8 terms instead, 16 bytes of each of these after the other.
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
