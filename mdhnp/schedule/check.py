@@ -10,7 +10,7 @@ from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.layout import copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
+from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
@@ -228,8 +228,10 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
         require(own, f"stages: the tile of input {n} is blocked, and not for a wide instruction")
         footprint = [s.footprint(d) for d in range(h.rank)]
         size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
-        items = producers(s) or s.work_items
-        require(size <= _MOST_COPIES * items, f"stages: {size} elements of input {n} for {items} work-items")
+        # Producers' are of 16 bytes, or it does not matter any more how long their text is.
+        items, together = producers(s) or s.work_items, WIDEST // ATOMS[s.atom].itemsize if is_wide(s) else 1
+        few = size <= _MOST_COPIES * items * together
+        require(few, f"stages: {size} elements of input {n} for {items} work-items")
 
 
 def _check_results(h: MdHom, s: Schedule) -> None:

@@ -62,8 +62,6 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         const int slot = now % 3;
         const int k_l = now * 8;
         const int k_n = min(8, 20 - k_l);
-        const int term0 = j_w % 4;
-        const int column0 = j_w / 4 * 8 + i_w % 8;
         const int row0 = w % 32 % 8;
         const int block0 = w % 32 / 8 % 2;
         const int block1 = w % 32 / 16 % 2;
