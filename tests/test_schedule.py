@@ -46,6 +46,14 @@ def test_a_gpu_reduces_up_to_100_000_elements_by_one_kernel(shape: tuple[int, ..
     assert prod(s.num_wi) == 1024
 
 
+def test_a_gpu_shares_work_that_takes_longer_than_a_launch() -> None:
+    for function in (lambda x: np.sin(x) * np.exp(x) + np.log(x), lambda x: x):
+        for n in (100_000, 140_000):
+            h = md_hom(function, {"i": pw("add")}, "A[i] -> S[]").bind(np.zeros(n, np.float32))
+            s = default(canonical(stages(h)[0].mdhom), MATRICES)
+            assert (s.num_wg[0] == 1) == (n == 100_000 and len(h.scalar.body) < 4)
+
+
 @given(scheduled())
 def test_json_brings_every_schedule_back(drawn: tuple[MdHom, Schedule]) -> None:
     h, s = drawn

@@ -25,9 +25,10 @@ _POINTS, _ROUNDS = 4, 8
 _WINDOW, _TAPS = 8, 256
 #: Points of a sum for each work-item, at least, where work-items share it, and where work-groups do.
 _EACH, _SERIAL = 8, 64
-#: Work-items that share a sum of so many points each, at most, by themselves: one work-group reads 100,000 numbers in
-#: about 5 µs, and a second kernel takes 6 to launch.
-_ALONE, _LONGEST = 1024, 128
+#: Work-items that share a sum of so many points each, at most, by themselves, if one takes so many operations, at most:
+#: one work-group of an H100 sums 100,000 numbers in 4 µs, finds the largest one's place in 13; a second kernel takes 6
+#: to launch.
+_ALONE, _LONGEST, _LIGHT = 1024, 128, 16
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
@@ -166,7 +167,7 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> Iterator[Sched
     beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
     width = prod(beside.values())
     alone = h.extents[inner] >= _EACH * _ALONE // width and reduced * width >= 256 * _SERIAL
-    alone = alone and h.points <= _ALONE * _LONGEST
+    alone = alone and h.points * max(access.operations / _LIGHT, 1.0) <= _ALONE * _LONGEST
     for count in (*(_ALONE,) * alone, 256, 128, 64, 32, 8, 2):
         shared = max(count // width, 1)
         # Work-items have several points of short rows, too: combining results takes as long as some points.
