@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,8 +91,7 @@ class Waiting:
         """Take the first of the last launches, one by one: other threads put some, and take some."""
         found: list[Caller] = []
         with suppress(IndexError):
-            while len(found) < count:
-                found.append(self.last.pop(0))
+            found.extend(map(self.last.pop, repeat(0, count)))
         return found
 
 
