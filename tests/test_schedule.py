@@ -248,7 +248,7 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("stages: work-items share results", LONG, _AHEAD | {"num_wi": (1, 1, 4)}, {}),
     ("stages: operands are combined in order", ORDERED,
      {"results": "private", "local_tile": (1, 3), "local_copies": (LocalCopy((0, 1)),), "stages": 2}, {}),
-    ("stages: input 0 has a boundary", WRAPPED,
+    ("stages: outside of input 0 is something else than 0", WRAPPED,
      {"results": "private", "local_tile": (1, 2), "local_copies": (LocalCopy((0,)), None), "stages": 2}, {}),
     ("stages: the tile of input 0 is blocked", LONG, _AHEAD | {"local_copies": (LocalCopy((0, 1), (0,)), None)}, {}),
     ("stages: 70 elements of input 0 for 1 work-items", LONG,
