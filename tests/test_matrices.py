@@ -286,6 +286,7 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
         multiply, {"i": cc, "b": cc, "j": cc, "k": pw("add")}, "A[i,b,k], B[b,k,j] -> C[i,b,j]",
         finish=lambda total, a, b: (total + total).astype(dtype),
     ).bind(a, b)  # fmt: skip
+    h = replace(h, precision="default" if ATOMS[name].rounded else "highest")
     (stage,) = lowered(h)
     caps, access = replace(MATRICES, atoms=(name,)), AccessPattern(stage.mdhom)
     found = [s for _, s in islice(matrix_schedules(access, caps, default(access.h, CAPS)), 3)]

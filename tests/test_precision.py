@@ -119,14 +119,14 @@ def test_entries_are_apart_and_found_again():
     assert len(entries) - before == len(LEVELS)
 
 
-_WIDE = "3xtf32 of warpgroups"
+_WIDE, _ROUNDED = "3xtf32 of warpgroups", "tf32 of warpgroups"
 
 
 @pytest.mark.parametrize(
     ("types", "expected"),
     [
-        (("f4", "f4"), {"highest": {"3xtf32", _WIDE}, "default": {"tf32", "3xtf32", _WIDE}}),
-        (("f2", "f4"), {"highest": set(), "default": {"tf32"}}),
+        (("f4", "f4"), {"highest": {"3xtf32", _WIDE}, "default": {"tf32", "3xtf32", _WIDE, _ROUNDED}}),
+        (("f2", "f4"), {"highest": set(), "default": {"tf32", _ROUNDED}}),
         (("f8", "f8"), {precision: {"f64", "f64 of 16 rows", "f64 of 16 terms"} for precision in LEVELS}),
         (("f4", "f8"), {precision: set() for precision in LEVELS}),
         (("c8", "c8"), {"highest": {"3xtf32"}, "default": {"tf32", "3xtf32"}}),

@@ -15,6 +15,7 @@ from mdhnp.mdh import canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
 from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
@@ -207,13 +208,15 @@ def aim(h, tile: int, depth: int, stages: int, split: int):
 def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
     """What the estimate likes best is not the fastest, here; the search gets there all the same, and asks legally."""
     h = products()[name]
+    # Those of several subgroups have no tiles as small as these.
+    caps = replace(MATRICES, atoms=tuple([name for name in MATRICES.atoms if ATOMS[name].warps == 1]))
     seconds, runs = aim(h, *aimed), []
     for seed in (0, 0, 1):
-        search, asked = Search(h, MATRICES, default(h, MATRICES), seed), []
+        search, asked = Search(h, caps, default(h, caps), seed), []
         for _ in range(70 if not seed else 30):
             s = search.ask()
             assert s is not None
-            check(h, s, MATRICES)
+            check(h, s, caps)
             asked.append(s)
             search.tell(s, None if len(asked) % 11 == 0 else seconds(s))
         assert len(set(asked)) == len(asked)
@@ -221,7 +224,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
         if not seed:
             assert search.best is not None
             assert search.best[1] <= 1.2e-3
-            assert search.best[1] < min(map(seconds, product_candidates(h, MATRICES, 16)))
+            assert search.best[1] < min(map(seconds, product_candidates(h, caps, 16)))
             assert search.finalists(5)[0].atom
     assert runs[0] == runs[1]
     assert runs[0][:30] != runs[2]

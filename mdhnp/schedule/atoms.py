@@ -144,14 +144,22 @@ _TF32 = Atom(
 )
 #: The product of the low parts is left out: it is below 2^-23 of the whole.
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True, speed=2.4)
-#: Only the very architecture has it, none of the later ones.
+#: Only the very architecture has these, none of the later ones.
+_WIDE_TF32 = replace(
+    _TF32,
+    name="tf32 of warpgroups",
+    warps=4,
+    capability=90,
+    speed=9.0,
+    instruction="wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32",
+)
 _WIDE_THREE_TF32 = replace(
     _THREE_TF32,
     name="3xtf32 of warpgroups",
     warps=4,
     capability=90,
     speed=3.3,
-    instruction="wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32",
+    instruction=_WIDE_TF32.instruction,
 )
 _F64 = Atom(
     "f64",
@@ -228,5 +236,5 @@ _U8 = replace(
 _BYTES_OF_2 = replace(_U8, name="u8 of 16 bits", values=("int16", "uint16"), places=2, speed=8.0)
 _BYTES_OF_4 = replace(_U8, name="u8 of 32 bits", values=("int32", "uint32"), places=4, speed=2.4)
 
-_FLOATS = (_TF32, _THREE_TF32, _WIDE_THREE_TF32, _F16, _WIDE_F16, _F64, _LARGE_F64, _LONG_F64)
+_FLOATS = (_TF32, _THREE_TF32, _WIDE_TF32, _WIDE_THREE_TF32, _F16, _WIDE_F16, _F64, _LARGE_F64, _LONG_F64)
 ATOMS: dict[str, Atom] = {atom.name: atom for atom in (*_FLOATS, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)}

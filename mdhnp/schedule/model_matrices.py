@@ -135,7 +135,7 @@ class ResultTile:
         reads = loads[0] * unit.wide_rows if wide else sum(loads) / together
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
-        faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed
+        faster = 3 * ATOMS["3xtf32"].speed if rounded and not wide else atom.speed
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
         crowded = unit.crowded if self.warps > unit.few and not wide else unit.alone.get(self.warps, 1.0)

@@ -16,7 +16,7 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
 #: Counts changes of the code generator that change which schedules are fast.
-GENERATOR = "2"
+GENERATOR = "3"
 
 #: A search tries schedules of the same family where extents differ by so many times at most.
 _NEAR = 4.0
