@@ -208,8 +208,9 @@ def aim(h, tile: int, depth: int, stages: int, split: int):
 def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
     """What the estimate likes best is not the fastest, here; the search gets there all the same, and asks legally."""
     h = products()[name]
-    # Those of several subgroups have no tiles as small as these.
-    caps = replace(MATRICES, atoms=tuple([name for name in MATRICES.atoms if ATOMS[name].warps == 1]))
+    # Those of several subgroups, and in large local memory, have larger tiles than these.
+    small = tuple([name for name in MATRICES.atoms if ATOMS[name].warps == 1])
+    caps = replace(MATRICES, local_memory=48 << 10, atoms=small)
     seconds, runs = aim(h, *aimed), []
     for seed in (0, 0, 1):
         search, asked = Search(h, caps, default(h, caps), seed), []
@@ -223,7 +224,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
         runs.append(asked)
         if not seed:
             assert search.best is not None
-            assert search.best[1] <= 1.2e-3
+            assert search.best[1] <= 1.25e-3
             assert search.best[1] < min(map(seconds, product_candidates(h, caps, 16)))
             assert search.finalists(5)[0].atom
     assert runs[0] == runs[1]

@@ -45,9 +45,9 @@ _MADE = 24
 #: an array; and extents of which there are all in a tile, or one.
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
-_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4, 5, 6)
-#: Most and least of them with producers.
-_WIDE_STAGES = 4, 3
+_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
+#: The same with producers.
+_WIDE_STAGES, _WIDE_IN_FLIGHT = (4, 3), (3, 4, 5, 6)
 
 
 def matrix_schedules(access: AccessPattern, caps: DeviceCaps, plain: Schedule) -> Iterator[tuple[float, Schedule]]:
@@ -84,7 +84,8 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
         others = _DEPTHS if d == terms else {1, *_RUNS, min(access.h.extents[d], _WINDOW)}
         yield from (_laid_out(access, caps, s, tile | {d: other}, parts) for other in others if other != points)
     yield from (_laid_out(access, caps, s, tile, other) for other in {1, parts // 2, parts + 1, 2 * parts} - {0, parts})
-    yield from (replace(s, stages=stages) for stages in _IN_FLIGHT if stages != s.stages)
+    in_flight = _WIDE_IN_FLIGHT if is_wide(s) else _IN_FLIGHT
+    yield from (replace(s, stages=stages) for stages in in_flight if stages != s.stages)
     for n, copy in enumerate(s.local_copies):
         if copy is not None and copy.pad:
             yield _copied(s, n, replace(copy, pad=0))
