@@ -373,6 +373,16 @@ def test_where_one_sum_of_halves_is_enough(what: str) -> None:
         assert (s.combine_on == "global") == (enough and terms <= 8192)
 
 
+def test_float64_is_one_sum_up_to_some_thousand_terms() -> None:
+    """As in cuBLAS; of more terms sums are moved to others, so that their errors stay small."""
+    for terms, one in ((4096, True), (16384, True), (20000, False)):
+        a, b = (np.lib.stride_tricks.as_strided(np.ones(1), s, (8 * s[1], 8)) for s in ((2048, terms), (terms, 2048)))
+        (stage,) = lowered(GEMM.bind(a, b))
+        s = default(stage.mdhom, replace(MATRICES, local_memory=200 << 10))
+        assert s.atom == "f64 of 16 rows"
+        assert (s.combine_on == "global") == one
+
+
 # ------------------------------------------------------------------------------------------------------------ atoms
 
 

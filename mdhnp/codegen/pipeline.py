@@ -17,10 +17,11 @@ from mdhnp.codegen.ir.index import (
     constant,
     divided,
     even_part,
+    least,
     open_tests,
     variable,
 )
-from mdhnp.codegen.ir.statements import PREPARED, Copy, Pipeline
+from mdhnp.codegen.ir.statements import MANY_STAGES, PREPARED, Copy, Pipeline
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
@@ -49,8 +50,9 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
         rounds = rounds * count
     lanes = {n: _lanes(c, n) if c.async_copies else 0 for n in c.staged}
     asynchronous, behind = all(lanes.values()), producers(c.s)
+    beyond = asynchronous and not behind and c.s.stages >= MANY_STAGES
     with c.build.part() as fill:
-        _begin(c, _FILLED, counts)
+        _begin(c, _FILLED, counts, rounds - 1 if beyond else None)
         item = _item(c)
         for n in c.staged:
             _fill(c, n, item, lanes[n] if asynchronous else 1, asynchronous)
@@ -77,10 +79,14 @@ def _item(c: Context) -> Index:
     return variable(c.item_id) if c.s.work_items > 1 else ZERO
 
 
-def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
-    """Name the slot of a round, and where its tile begins; the last dimension's tiles change fastest."""
+def _begin(c: Context, number: Var, counts: dict[int, Index], last: Index | None = None) -> None:
+    """Name the slot of a round, and where its tile begins; the last dimension's tiles change fastest.
+
+    Rounds beyond the `last` one are where that is.
+    """
     left = variable(number)
     c.build.let(c.slot, left % c.s.stages)
+    left = left if last is None else c.build.named("inside", least(left, last))
     found = {}
     for place, (d, count) in reversed([*enumerate(counts.items())]):
         found[d] = left % count if place else left

@@ -150,6 +150,10 @@ class ComputeUnit:
     copy: float = 2e-8
     prepare: float = 6e-8
     deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)
+    # Of all, by the bytes of a row's terms, in float64 with the imaginary ones; seconds of a work-item for a copy of
+    # less than 4 bytes, which it waits for.
+    deep_double: dict[int, float] = field(default_factory=lambda: {256: 0.9, 128: 1.0, 64: 0.8, 0: 0.6}, hash=False)
+    one_by_one: float = 1.2e-7
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
     scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other
     busy_groups: int = 2  # work-groups of a unit that always have something to do

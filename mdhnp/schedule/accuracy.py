@@ -15,6 +15,9 @@ from mdhnp.schedule.schedule import Schedule, tile_counts
 LONGEST = 512
 #: The same where no operand is read again for another result: NumPy sums such arrays in pairs, and memory limits them.
 READ_ONCE = 128
+#: The same by matrix instructions that round as multiply-adds do: so many terms of float64 have the error that they
+#: have in cuBLAS (1.7 roundings of 4096 terms' magnitudes, NVIDIA H100), and work-items half of the registers.
+LONGEST_EXACT = 1 << 14
 #: Tiles' sums added to one element in memory: each of them rounds the whole sum, a term of a tile only the tile's.
 MOST_TILES = 256
 
@@ -41,8 +44,10 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}
     if s.atom and ATOMS[s.atom].rounds and s.combine_on == "global":  # once for all terms of an instruction
         lanes[s.atom_dims[2]] *= ATOMS[s.atom].shape[2]
+    exact = bool(s.atom) and not ATOMS[s.atom].rounds
+    longest = LONGEST_EXACT if exact else longest_chain(h)
     in_tile = prod(-(-s.local_tile[d] // lanes[d]) for d in combined)
     walked = prod(-(-tiles[d] // s.num_wg[d]) for d in combined)
     if s.results == "private":
-        return in_tile * (s.combine_every if s.combine_on == "local" else walked) <= longest_chain(h)
-    return in_tile <= longest_chain(h) and walked <= MOST_TILES
+        return in_tile * (s.combine_every if s.combine_on == "local" else walked) <= longest
+    return in_tile <= longest and walked <= MOST_TILES

@@ -180,7 +180,7 @@ _LARGE_F64 = replace(
     b=_TF32.b,
     c=_TF32.c,
     instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
-    speed=2.0,
+    speed=3.0,
     capability=90,
 )
 _LONG_F64 = replace(

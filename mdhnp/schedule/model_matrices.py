@@ -22,6 +22,8 @@ from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 #: Registers that are loaded at once where lanes point at rows.
 _AT_ONCE = 4
+#: Work-items of a subgroup, and bytes that can be copied asynchronously, at least.
+_WARP, _ASYNCHRONOUS = 32, 4
 
 
 class FactorTile(NamedTuple):
@@ -44,6 +46,10 @@ class FactorTile(NamedTuple):
         return cls(items, points, each, tiles, prod(items.values()) * each, useful)
 
 
+def is_double(atom: Atom) -> bool:
+    return atom.operand == "float64"
+
+
 class TermTile(NamedTuple):
     """The dimension of the atom's terms, points along combined dimensions and in all, and the part of full speed."""
 
@@ -58,20 +64,25 @@ class TermTile(NamedTuple):
         rounds = prod(-(-extents[d] // t) for d, t in tile.items())
         useful = prod(extents[d] / t for d, t in tile.items()) / rounds
         unit, nbytes = caps.machine.unit, points * atom.itemsize
-        deep = next(
-            left for least, left in (unit.deep_wide if atom.warps > 1 else unit.deep).items() if nbytes >= least
-        )
+        table = unit.deep_wide if atom.warps > 1 else unit.deep
+        if is_double(atom):
+            table, nbytes = unit.deep_double, nbytes * (1 if multiplied(access.h) == 1 else 2)
+        deep = next(left for least, left in table.items() if nbytes >= least)
         # Everybody waits for the first tiles, others than producers also for what these make of them.
         waiting = 2.0 if atom.warps > 1 else 0.5
         return cls(terms, tile, points, deep * useful * rounds / (rounds + waiting))
 
 
 class TileRead(NamedTuple):
-    """Elements of a factor's tile, the part of each memory sector that is of use, and copies of up to 16 bytes."""
+    """Elements of a factor's tile, the part of each memory sector that is of use, and copies of up to 16 bytes.
+
+    Of less than 4 bytes they are waited for.
+    """
 
     elements: int
     run: float
     copies: int
+    small: bool
 
     @classmethod
     def of(
@@ -100,7 +111,7 @@ class TileRead(NamedTuple):
         wide = gcd(run, view.offset, WIDEST // view.dtype.itemsize, *rows)
         wide = wide if view.boundary is None else 1
         elements = len(inputs) * prod(boxes)
-        return cls(elements, part, elements // wide)
+        return cls(elements, part, elements // wide, small=wide * view.dtype.itemsize < _ASYNCHRONOUS)
 
 
 def _beside(access: AccessPattern, inputs: Sequence[int]) -> int:
@@ -138,7 +149,16 @@ class ResultTile:
         faster = 3 * ATOMS["3xtf32"].speed if rounded and not wide else atom.speed
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
-        crowded = unit.crowded if self.warps > unit.few and not wide else unit.alone.get(self.warps, 1.0)
+        # Where tiles of float64 are copied behind the work subgroups wait less for each other.
+        self._double = is_double(atom) and multiplied == 1
+        # Float16 that becomes float32 in a tile is not copied asynchronously.
+        self._changes = any(
+            tile_itemsize(h.inputs[n], packed=atom.operand == "float16") != h.inputs[n].dtype.itemsize
+            for some in inputs
+            for n in some
+        )
+        many = self.warps > unit.few and not wide and not self._double
+        crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
         if wide:
             crowded = unit.wide_alone if self.warps == atom.warps else 1.0
         self._part = rows.useful * columns.useful * crowded
@@ -169,8 +189,13 @@ class ResultTile:
             working = (a.copies + b.copies) * unit.copy + prepared * unit.prepare
             filling = working / PRODUCERS * unit.lanes * unit.clock / points
             computing, reading = max(computing, filling), 0.0
+        elif self._changes or a.small or b.small:
+            each = (a.elements + b.elements) * unit.one_by_one / (self.warps * _WARP)
+            computing += each * unit.lanes * unit.clock / points
         # Where few are at work all wait for all tiles.
-        at_work = 1.0 if self._wide else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
+        at_work = (
+            1.0 if self._wide or self._double else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
+        )
         # Whole sectors are read while others compute; parts of them cost as much again each time.
         moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, reads, strict=True))
         speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + moved)

@@ -7,7 +7,8 @@ a loop comes after its last statement. A branch is looked at as one statement: n
 condition keeps work-items from what others write in the same branch is up to the emitter.
 
 *Pipelines* fill local buffers some rounds before they are read. With asynchronous copies a round waits for its own
-buffers, starts to fill those of a later round, and works while they are under way. Without, it loads the elements of a
+buffers, starts to fill those of a later round, and works while they are under way (the other way round where many
+are). Without, it loads the elements of a
 later round to registers before its work, and stores them behind it. Either way one barrier a round is enough: in front
 of it every work-item's copies for the round are there, and behind it nobody reads any more what the round before has
 read, which is what is filled next.
@@ -19,7 +20,7 @@ from dataclasses import replace
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies, with_bodies
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
-from mdhnp.codegen.ir.values import Const, Register
+from mdhnp.codegen.ir.values import Const, Outside, Register
 
 _FEW = 4
 
@@ -192,10 +193,28 @@ def _instead_of_barriers(body: st.Body, barrier: st.NamedBarrier) -> st.Body:
 
 
 def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:
-    """A group of copies for each round, which may be empty: so their number tells what is still under way."""
+    """A group of copies for each round, which may be empty: so their number tells what is still under way.
+
+    Where many rounds are, copies are started behind the work, without a branch: beyond the last round they copy
+    nothing. So compilers start them among it, and multiplying units wait less: products of float64, 128 x 128 x 16 at a
+    time, took 0.85 of the time (NVIDIA H100).
+    """
     first = _loop(p.filled, constant(p.stages - 1), (*_first(p), st.Commit()))
+    if p.stages >= st.MANY_STAGES:
+        inside = Compare(variable(p.filled), "<", p.rounds)
+        fill = st.Scope((_ahead(p), *_instead(p.fill, {c: _where(c, inside) for c in _copies(p.fill)}), st.Commit()))
+        body = (st.Wait(p.stages - 2), st.Barrier(), st.Scope(p.work), fill)
+        return [first, _loop(p.round, p.rounds, body), st.Wait(0)]
     fill = st.Scope((_ahead(p), _if_any(p, p.fill), st.Commit()))
     return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), st.Barrier(), fill, st.Scope(p.work)))]
+
+
+def _where(c: st.Copy, test: Compare) -> st.Copy:
+    """A copy, of zeros where a condition does not hold."""
+    if isinstance(c.source, Outside):
+        return c
+    outside = Outside("0", c.source.dtype)
+    return replace(c, source=replace(c.source, guard=(*c.source.guard, test), outside=outside))
 
 
 def _through_registers(p: st.Pipeline) -> list[st.Stmt]:

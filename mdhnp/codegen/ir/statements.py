@@ -155,6 +155,9 @@ class Pipeline:
 
 #: Slots of what producers prepare: one is read, one is being written.
 PREPARED = 2
+#: Stages from which on a pipeline without producers starts copies behind the work of a round; then `fill` is also for
+#: rounds beyond the last one, for which nothing is copied.
+MANY_STAGES = 4
 
 
 @dataclass(frozen=True, slots=True)
