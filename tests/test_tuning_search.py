@@ -200,7 +200,7 @@ def aim(h, tile: int, depth: int, stages: int, split: int):
     [
         ("gemm", (48, 24, 4, 1)),
         ("gemm", (32, 16, 4, 1)),
-        ("long", (32, 24, 4, 32)),
+        ("long", (48, 24, 4, 32)),
         ("float64", (32, 16, 2, 2)),
         ("contraction", (32, 8, 2, 2)),
     ],
@@ -224,7 +224,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
         runs.append(asked)
         if not seed:
             assert search.best is not None
-            assert search.best[1] <= 1.25e-3
+            assert search.best[1] <= 1.2e-3
             assert search.best[1] < min(map(seconds, product_candidates(h, caps, 16)))
             assert search.finalists(5)[0].atom
     assert runs[0] == runs[1]
