@@ -28,6 +28,8 @@ _SURE = 1.2
 _OF_EACH = 12
 #: Part of a CPU's second cache that local memory may take.
 _CACHED = 0.75
+#: Work-groups of a GPU's compute unit whose tiles have room beside each other.
+_GROUPS = 4
 
 
 def footprints_of(h: Chain, s: Schedule) -> tuple[Footprint, ...]:
@@ -145,7 +147,7 @@ def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[S
         sorted({min(-(-t // k) * k, n) for t in (_INNER if d == h.rank - 1 else _OUTER)}) if d != streamed else [k]
         for d, (k, n) in enumerate(zip(step, h.extents, strict=True))
     ]
-    memory = caps.local_memory if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
+    memory = caps.shared_memory(_GROUPS) if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
     cost = _cost(h, streamed, step[0], caps)
     plain = Schedule.plain(h.extents, len(h.inputs))
     for tile in sorted([t for t in product(*sizes) if cost.memory(t) <= memory], key=cost):

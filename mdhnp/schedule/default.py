@@ -27,6 +27,8 @@ _ENOUGH, _POINTS = 8, 1 << 17
 _CACHED = 0.75
 #: Work-groups a core, at most.
 _GROUPS = 16
+#: Work-groups of rows on a GPU's compute unit, at least: one reads while the other reduces.
+_TOGETHER = 2
 #: Points of a row that a GPU's work-item has of long rows, and of short ones; work-items that keep a group busy, and
 #: the most of them; points of a work-item that are read before any is used.
 _LONG, _SHORT, _ITEMS, _MOST, _AHEAD = 16, 4, 128, 1024, 4
@@ -119,6 +121,8 @@ def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
             beside = min(wanted, covering(extents[-1]))
             if 0 < items * wanted <= min(_MOST, caps.max_work_group) and beside <= extents[-1]:
                 points = [*(1 for _ in extents[1:]), beside]
+                if rows_memory(h, tuple(points)) > caps.shared_memory(_TOGETHER):
+                    continue
                 yield _schedule(h, points, tile_counts(extents, points), items * beside, _of_items(items, beside))
 
 

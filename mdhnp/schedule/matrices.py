@@ -23,6 +23,8 @@ ACROSS, DOWN = 4, 8
 MOST_COLUMNS = 256
 #: Slots of tiles that are copied ahead which producers do not fill: they are read, or become what is read.
 PREPARED = 2
+#: Tiles in flight with producers, at most: each has two of a work-group's 15 barriers, and two are for other things.
+MOST_STAGES = 6
 #: Terms that an instruction which cuts off what does not fit adds to one sum, at most, where sums of local tiles are
 #: shorter: products of 4096³ by 3xtf32 then have 0.8 times the error of cuBLAS's float32 (NVIDIA H100).
 MOST_ROUNDED = 128
@@ -252,7 +254,8 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     if not prepares(s):
         fits = in_blocks(h, s, found[1][0]) is not None
         require(fits, "local_copies: not in blocks of 16 bytes along the atom's columns or terms, beside each other")
-    require(s.stages > PREPARED, f"stages: {s.stages}, of which {PREPARED} are read or prepared")
+    enough = PREPARED < s.stages <= MOST_STAGES
+    require(enough, f"stages: {s.stages}, from {PREPARED + 1}, as so many are read or prepared, to {MOST_STAGES}")
 
 
 def one_sum(h: MdHom) -> bool:

@@ -83,6 +83,10 @@ class DeviceCaps:
     #: Neighbouring work-items that run together and can exchange registers, a power of two; 0 for none.
     subgroup: int = 0
 
+    def shared_memory(self, groups: int) -> int:
+        """Bytes of local memory of a work-group so that as many work-groups are on a GPU's compute unit."""
+        return min(self.local_memory, self.machine.unit.local_memory // groups)
+
     @property
     def machine(self) -> Machine:
         """What such a device usually has: so that default schedules are the same whatever was measured."""
