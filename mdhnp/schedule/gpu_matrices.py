@@ -66,8 +66,8 @@ _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
 _STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4, 5)
 #: Where they are asked for behind the work: 48.9 instead of 41.7 Tflop/s in float64, but 12.4 instead of 13.1 in
-#: complex128 (NVIDIA H100).
-_DOUBLE_STAGES = 4, 3, 2
+#: complex128 (NVIDIA H100). Of complex64 each further tile in flight costs 1.5 %.
+_DOUBLE_STAGES, _PAIR_STAGES = (4, 3, 2), (2,)
 #: The same with producers.
 _WIDE_STAGES, _WIDE_IN_FLIGHT = (4, 3), (3, 4, 5, 6)
 
@@ -162,11 +162,11 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             limit, best = min(max(wanted, 1), max(reduced // _PART, 1)), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 wide = atom.warps > 1
-                most_stages, *_, least_stages = _in_flight(h, atom)
+                in_flight = _in_flight(h, atom)
                 prepared = PREPARED * (2 if atom.split else 1) * y.size * s.points
                 room = fit - (prepared if wide and atom.packed == 1 else 0)
-                stages = min(room // (left_tile.elements + right_tile.elements), most_stages)
-                if stages < least_stages:
+                stages = min(room // (left_tile.elements + right_tile.elements), in_flight[0])
+                if stages < in_flight[-1]:
                     continue
                 for parts in dict.fromkeys((1, limit)):
                     real = prod(_parted(access, s.tile, s.terms, parts).values())
@@ -180,7 +180,9 @@ def _in_flight(h: MdHom, atom: Atom) -> tuple[int, ...]:
     """Return how many tiles may be in flight, most first."""
     if atom.warps > 1:
         return _WIDE_STAGES
-    return _DOUBLE_STAGES if is_double(atom) and multiplied(h) == 1 else _STAGES
+    if is_double(atom):
+        return _DOUBLE_STAGES if multiplied(h) == 1 else _STAGES
+    return _PAIR_STAGES if atom.split and multiplied(h) > 1 else _STAGES
 
 
 def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[int]) -> Iterator[TermTile]:
