@@ -37,6 +37,10 @@ _FUNCTIONS: dict[str, Any] = {
     "polynomial": lambda x: ((x * 0.5 + 1) * x + 2) * x + 3,
     "distance": lambda x, y: np.abs(x - y),
     "plus": lambda x, y: x + y,
+    "square": lambda x: x * x,
+    "spread": lambda x, y: (x - y) * (x - y),
+    "line": lambda x, y, z: x * y + z,
+    "weighed": lambda *both: sum(x * w for x, w in zip(both[: len(both) // 2], both[len(both) // 2 :], strict=True)),
 }
 
 #: By name: the scalar function, operator and reduced dimensions, views, extents in order of the views, type.
@@ -92,7 +96,12 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
 
 def mdhom(case: str) -> MdHom:
     """Return the only stage of a case, in canonical form, without memory for its arrays."""
-    function, combined, views, sizes, dtype = CASES[case]
+    return described(*CASES[case])
+
+
+def described(function: str, combined: str, views: str, sizes: str, dtype: str) -> MdHom:
+    """Return the only stage of what is described as in `CASES`; ``| mode`` behind the views is the first's boundary."""
+    views, _, boundary = views.partition(" | ")
     operator, _, reduced = combined.partition(" ")
     words = sizes.split()
     extents = {d: int(n) for d, n in zip(words[::2], words[1::2], strict=True)}
@@ -101,16 +110,18 @@ def mdhom(case: str) -> MdHom:
     for view in views.partition(" -> ")[0].split("], "):
         name, _, indices = view.strip("] ").partition("[")
         reach = []
-        for index in indices.split(","):
-            terms = index.split("+")
-            reach.append(sum(extents[t] - 1 if t in extents else int(t) for t in terms) + 1)
+        for index in filter(None, indices.split(",")):
+            terms = index.replace("-", "+-").split("+")
+            inside = bool(boundary) and any(t in extents for t in terms)
+            reach.append(sum(extents[t] - 1 if t in extents else 0 if inside else int(t) for t in terms) + 1)
         known = shapes.setdefault(name, reach)
         shapes[name] = [max(a, b) for a, b in zip(known, reach, strict=True)]
     arrays = []
     for shape in shapes.values():
         steps = [np.dtype(dtype).itemsize * int(np.prod(shape[n + 1 :])) for n in range(len(shape))]
         arrays.append(np.lib.stride_tricks.as_strided(np.ones(1, dtype), shape, steps))
-    h = mdhnp.md_hom(_FUNCTIONS[function], combine, views).bind(*arrays, **extents)
+    modes = {next(iter(shapes)): boundary} if boundary else {}
+    h = mdhnp.md_hom(_FUNCTIONS[function], combine, views, boundary=modes).bind(*arrays, **extents)
     (stage,) = stages(h)
     found = canonical(stage.mdhom)
     assert isinstance(found, MdHom)

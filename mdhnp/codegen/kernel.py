@@ -282,7 +282,8 @@ def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
     with step_loops(c):
         checks = [*steps_inside(c, c.ragged), *reads_inside(c, step_spans(c))]
-        c.build.either(checks, lambda: _map_elements(c), lambda: _map_border(c))
+        border = _map_clamped if _together(c) else _map_border
+        c.build.either(checks, lambda: _map_elements(c), lambda: border(c))
 
 
 def _map_elements(c: Context) -> None:
@@ -294,6 +295,24 @@ def _map_elements(c: Context) -> None:
     # Stores come after all loads, so that loads of neighbouring elements can be shared.
     for at, values in pending:
         store_results(c, at, values)
+
+
+def _together(c: Context) -> bool:
+    """Whether the points of a tile that sticks out are loaded together, from where anything may be read."""
+    several = c.s.work_items > 1 and prod(c.s.private_tile) > 1 and c.s.vector_width == 1
+    anywhere = all([v.boundary is None and c.buffer(v).constant for v in c.h.inputs])
+    return several and anywhere and not c.link.limits and not c.h.calls_text
+
+
+def _map_clamped(c: Context) -> None:
+    """All points of the private tile, so that their loads are under way together; those that lie inside are stored."""
+    place, pending = accumulate_coordinates(c), []
+    for offset in elements(c):
+        found = point_values(c, c.h.scalar, place(offset))
+        pending.append((element_point(c, offset, 1), [c.build.name("o", v) for v in found]))
+    for at, values in pending:
+        with c.build.when(points_inside(c, at.point, c.ragged)):
+            store_results(c, at, values)
 
 
 def _map_border(c: Context) -> None:

@@ -108,7 +108,10 @@ class Core:
 
 @dataclass(frozen=True)
 class ComputeUnit:
-    """How one compute unit of a GPU runs kernels: fitted to times of schedules on one NVIDIA H200."""
+    """How one compute unit of a GPU runs kernels: fitted to times of schedules.
+
+    Those with matrix instructions were measured on one NVIDIA H200, the others on one H100 (`tests/ranked_gpu.json`).
+    """
 
     clock: float = 1.5e9  # cycles a second
     # A cycle: multiply-adds in float32, words from local memory, words from the cache behind it.
@@ -119,17 +122,27 @@ class ComputeUnit:
     resident: int = 2048  # work-items that are there at the same time
     groups: int = 32  # work-groups that are
     local_memory: int = 224 << 10  # bytes
-    # Bytes a second from memory, and from the cache that units share.
-    memory: float = 25e9
-    cache: float = 45e9
-    sector: int = 32  # bytes of the smallest part of memory that is read at once
+    # Bytes a second from and to the cache that units share.
+    cache: float = 60e9
+    # Bytes of the smallest part of memory that is read at once, and that is written without being read before.
+    sector: int = 32
+    stored: int = 64
     banks: int = 32  # of local memory
     turn: float = 0.18  # what each further turn of loads from the same bank adds to all time
-    hiding: float = 1024.0  # work-items times independent results that hide latency
-    filling: float = 512.0  # work-items that fill the memory's pipes
-    latency: float = 75.0  # cycles that one step of a work-item takes at least
-    launch: float = 3e-6  # seconds of a further launch
-    tree: float = 2e-6  # seconds to combine work-items' results
+    hiding: float = 700.0  # work-items that hide how long each one waits
+    cache_lines: float = 3.5  # lines of a unit's own cache that loads and stores touch in a cycle
+    start: float = 6.9e-10  # seconds in which the device starts a further work-group
+    # Instructions of a load, a store, or an index of a copy; times as many at borders of arrays.
+    address: float = 0.3
+    border: float = 8.0
+    # Cycles that what comes next waits for a step of a sum, a copied tile, and a point of a tile that sticks out.
+    step: float = 30.0
+    copied: float = 500.0
+    outside: float = 250.0
+    tree: float = 1e-7  # seconds to combine work-items' results
+    # Seconds of a further launch, and of each part that it combines.
+    launch: float = 8e-6
+    part: float = 5e-9
     # Part of the multiply-adds that products without matrix instructions reach, with so many terms in a tile.
     plain: float = 0.45
     plain_depth: int = 8

@@ -85,6 +85,17 @@ class AccessPattern:
             return tuple(n for n, view in enumerate(self.h.inputs) if len(view.accesses) > 1 and self.depends[n])
         return tuple(n for n, moved in enumerate(self.depends) if len(moved) > 1 and not moved.issuperset(self.kept))
 
+    def turned(self, n: int) -> bool:
+        """Whether an input's neighbours are other points than the results', so that a copied tile lets both be near."""
+        written = self.contiguous_first[:1]
+        near = {d for d in self.depends[n] if self.near(n, d) and self.h.extents[d] > 1}
+        return bool(near) and near.isdisjoint(written) and not self.depends[n].isdisjoint(written)
+
+    def copies_pay(self, n: int) -> bool:
+        """Whether a GPU's copies of an input's tiles may pay: elements are read again, or by others than neighbours."""
+        able = self.h.inputs[n].one_box and not self.h.dims("ps")
+        return able and (n in self.reused or self.turned(n))
+
     def tile_elements(self, n: int, tiles: Ints) -> Ints:
         """Elements of an input in local tiles, one row each, with the neighbours that they read."""
         size, view = np.ones(len(tiles), np.int64), self.h.inputs[n]
@@ -104,6 +115,14 @@ class AccessPattern:
         """Kept dimensions with several points by rising distance in the output."""
         several = [d for d in self.kept if self.h.extents[d] > 1]
         return tuple(sorted(several, key=lambda d: abs(self.output_strides[d])))
+
+    @cached_property
+    def walked(self) -> tuple[int, ...]:
+        """Dimensions along which the largest input is contiguous, and work-items should be neighbours."""
+        if not self.h.inputs:
+            return ()
+        largest = max(range(len(self.h.inputs)), key=lambda n: self.h.inputs[n].elements())
+        return tuple(d for d in range(self.h.rank) if self.near(largest, d) and self.h.extents[d] > 1)
 
     @cached_property
     def sides(self) -> tuple[Side, Side] | None:

@@ -12,35 +12,25 @@ from mdhnp.schedule.batch import Batch, fallback
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.gpu_products import product_tiles
-from mdhnp.schedule.layout import WIDEST
+from mdhnp.schedule.gpu_tiles import tiles
+from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.model_gpu import FEWEST_ITEMS
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
 # Chosen by times on an NVIDIA H200, but for what its data sheet says.
 _WARP = 32
-#: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
-_POINTS, _ROUNDS = 4, 8
-#: Points of a work-item of a stencil, and elements that they read, at most.
-_WINDOW, _TAPS = 8, 256
-#: Points of a sum for each work-item, at least, where work-items share it, and where work-groups do.
-_EACH, _SERIAL = 8, 64
-#: Work-items that share a sum of so many points each, at most, by themselves, if one takes so many operations, at most:
-#: one work-group of an H100 sums 100,000 numbers in 4 µs, finds the largest one's place in 13; a second kernel takes 6
-#: to launch.
-_ALONE, _LONGEST, _LIGHT = 1024, 128, 16
+#: Bytes that a bank of local memory gives at a time.
+_WORD = 4
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 
 
 def gpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Yield legal schedules: of scans, products, reductions that work-items share, one work-item an element.
-
-    The last one is the fallback.
-    """
+    """Yield legal schedules: of scans, of products, of maps and other reductions; the last one is the fallback."""
     access = AccessPattern(h)
-    for rule in (_scan, _product, _shared_reduction, _elementwise):
+    for rule in (_scan, _product, _tiles):
         yield from (s for s in rule(access, caps) if is_legal(h, s, caps))
     yield fallback(h)
 
@@ -57,10 +47,12 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
     """Return the schedule of one row of a batch whose results stay in registers."""
     h, units = access.h, access.contiguous_first
     x = access.sides[0].written if access.sides else units[0] if units else -1
-    copies = tuple(_shared_tile(access, n, x) if p else None for n, p in enumerate(batch.packed[row]))
-    s = replace(of_tiles(access, {}, {}, {}), **batch.numbers(row), local_copies=copies)
+    s = replace(of_tiles(access, {}, {}, {}), **batch.numbers(row))
+    footprint = [s.footprint(d) for d in range(h.rank)]
+    copies = tuple(_shared_tile(access, n, x, footprint) if p else None for n, p in enumerate(batch.packed[row]))
+    s = replace(s, local_copies=copies)
     if any(s.num_wi[d] > 1 for d in access.combined):
-        side = [d for d in _walked(access) if d in access.kept]
+        side = [d for d in access.walked if d in access.kept]
         s = replace(s, item_order=(*side, *(d for d in s.item_order if d not in side)))
     ordered = bool(h.dims("pw")) and h.operator is not None and not h.operator.commutative
     return replace(s, combine_on="local") if ordered or not chain_is_short(h, s) else s
@@ -132,8 +124,11 @@ def _short_chains(access: AccessPattern, s: Schedule, inner: int, caps: DeviceCa
     return replace(s, combine_on="local")
 
 
-def _shared_tile(access: AccessPattern, n: int, x: int) -> LocalCopy | None:
-    """An input's tile with the reduction outermost, so that work-items read neighbouring addresses."""
+def _shared_tile(access: AccessPattern, n: int, x: int, footprint: Sequence[int]) -> LocalCopy | None:
+    """An input's tile with the reduction outermost, so that work-items read neighbouring addresses.
+
+    One that is turned is written across its rows, which have an odd number of words: so each is in another bank.
+    """
     view = access.h.inputs[n]
     if not view.one_box:
         return None
@@ -142,121 +137,18 @@ def _shared_tile(access: AccessPattern, n: int, x: int) -> LocalCopy | None:
         dims = view.accesses[0][axis].dims()
         return (x in dims, any(d in access.kept for d in dims), -abs(view.strides[axis]))
 
-    return LocalCopy(tuple(sorted(range(len(view.shape)), key=innermost)))
+    order = tuple(sorted(range(len(view.shape)), key=innermost))
+    if access.sides or not access.turned(n):
+        return LocalCopy(order)
+    word = max(_WORD // tile_itemsize(view), 1)
+    return LocalCopy(order, pad=(word - view.box(order[-1], footprint)) % (2 * word))
 
 
-def _walked(access: AccessPattern) -> list[int]:
-    """Return the dimensions along which the largest input is contiguous, and work-items should be neighbours."""
-    h = access.h
-    largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
-    return [d for d in range(h.rank) if access.near(largest, d) and h.extents[d] > 1]
-
-
-def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
-    h, operator = access.h, access.h.operator
-    if not h.dims("pw") or operator is None or not operator.commutative:
-        return
-    units, wanted = access.contiguous_first, 4 * caps.compute_units
-    contiguous, side = ([d for d in _walked(access) if d in dims] for dims in (access.combined, access.kept))
-    results, reduced = (prod(h.extents[d] for d in dims) for dims in (access.kept, access.combined))
-    longest = max(access.combined, key=lambda d: h.extents[d])
-    inner = contiguous[0] if contiguous else longest
-    if results >= 64 * wanted and not (contiguous and h.extents[inner] >= 2 * _WARP):
-        return
-    beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
-    width = prod(beside.values())
-    alone = h.extents[inner] >= _EACH * _ALONE // width and reduced * width >= 256 * _SERIAL
-    alone = alone and h.points * max(access.operations / _LIGHT, 1.0) <= _ALONE * _LONGEST
-    for count in (*(_ALONE,) * alone, 256, 128, 64, 32, 8, 2):
-        shared = max(count // width, 1)
-        # Work-items have several points of short rows, too: combining results takes as long as some points.
-        items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
-        if not beside and units and items[inner] < min(count, FEWEST_ITEMS):
-            # Several short rows a work-group: the device starts about one a nanosecond.
-            items[units[0]] = min(FEWEST_ITEMS // items[inner], covering(h.extents[units[0]]))
-        tiles = {d: h.extents[d] for d in access.combined}
-        most = 8 if count == _ALONE else 4
-        s = of_tiles(access, items, {inner: min(most, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
-        if beside:
-            s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
-        split = count != _ALONE and s.work_groups < wanted and reduced >= _SERIAL * shared
-        if split and operator.identity is not None:
-            step, extent = s.step(longest), h.extents[longest]
-            parts = min(-(-4 * wanted // s.work_groups), max(extent // (4 * step), 1))
-            # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
-            tile = -(-extent // (parts * step)) * step
-            s = s.at(longest, local_tile=tile, num_wg=-(-extent // tile))
-        yield s if chain_is_short(h, s) else _compensated(access, s, inner)
-
-
-def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
-    """Cut a long float sum that work-items share into tiles, whose sums are added with compensation."""
-    h = access.h
-    for d in access.combined:
-        tile = min(s.local_tile[d], longest_chain(h) * s.num_wi[d]) if d == inner else 1
-        s = s.at(d, local_tile=tile, num_wg=even_groups(-(-h.extents[d] // tile), s.num_wg[d]))
-    return replace(s, combine_on="local")
-
-
-def _elementwise(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Maps: neighbouring work-items along the output's contiguous dimension, each with one element, or some if large.
-
-    With one element each, loads reach a quarter of an H200's memory bandwidth. A stencil's elements of a work-item lie
-    along other dimensions, so that neighbours which they share are loaded once.
-    """
-    h, units = access.h, access.contiguous_first
-    shared = {} if access.combined else _windows(access, units)
-    tiles = dict.fromkeys(access.combined, 1)
-    for d in access.combined[-1:]:
-        tiles[d] = min(h.extents[d], longest_chain(h))
-    for total in (256, 64, 1):
-        left, items, points = min(total, caps.max_work_group), dict[int, int](), dict[int, int]()
-        rounds = 0 if access.combined else h.points // (caps.compute_units * total * _ROUNDS)
-        window = shared if rounds >= prod(shared.values()) else {}
-        for d in units:
-            square = not items and len(units) > 1 and len(window) != 1
-            items[d] = min(left, covering(h.extents[d]), 64 if square else left)
-            left //= items[d]
-        if window:
-            points = window
-        elif rounds >= _POINTS:
-            points = {d: _POINTS for d in units[:1] if h.extents[d] >= _POINTS * items[d]}
-        s = replace(of_tiles(access, items, points, tiles), combine_on="local" if access.combined else "global")
-        lanes = _lanes(access, units[0]) if points and not window else 1
-        if lanes > 1:
-            yield replace(s, vector_dim=units[0], vector_width=lanes)
-        yield s
-
-
-def _lanes(access: AccessPattern, d: int) -> int:
-    """Return the elements of the widest type that one instruction moves: a third faster than one by one.
-
-    That is 1 where neighbours along the dimension are no neighbours in each array.
-    """
-    views = (*access.h.inputs, *access.h.outputs)
-    moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
-    plain = all([n in (0, 1) for n in moved]) and not access.h.calls_text and not any([v.boundary for v in views])
-    return min(WIDEST // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
-
-
-def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
-    """Return the points of a stencil's work-item in each dimension along which neighbours are read, but the first."""
-    h = access.h
-    taps = sum(len(v.accesses) for v in h.inputs)
-    apart = {
-        d for n, v in enumerate(h.inputs) for index, span in zip(v.accesses[0], access.spans(n), strict=True) if span
-        for d in index.dims()
-    }  # fmt: skip
-    dims = [d for d in units[1:] if d in apart]
-    left, found = min(_power_of_two(_TAPS // max(taps, 1)), _WINDOW), dict[int, int]()
-    for n, d in enumerate(reversed(dims[-2:])):
-        # More along the outermost one, whose neighbours are farther.
-        count = min(left, _WINDOW // 2 if n == 0 and len(dims) > 1 else left)
-        if count > 1 and h.extents[d] >= 4 * count:
-            found[d] = count
-            left //= count
-    return found
+def _tiles(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Maps and reductions: the tiles that the cost model likes best."""
+    if access.h.rank and not access.h.dims("ps"):
+        batch = tiles(access, caps)
+        yield from (gpu_schedule(access, batch, row) for row in range(len(batch)))
 
 
 def _scan(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -1,13 +1,18 @@
 """How long schedules without matrix instructions take on a GPU, roughly.
 
-What bounds a kernel from below is counted (arithmetic, loads, traffic, chains of dependent steps), and how much of the
-device a schedule keeps busy. That sorts out what cannot be fast; which of the rest is fastest, only measuring tells.
+What a kernel does is counted: instructions, lines of a unit's first cache that the loads of a warp touch together,
+sectors that work-groups' tiles move from the shared cache and stores move to it. That takes longer the fewer work-items
+are there to hide how long each of them waits. It sorts out what cannot be fast; which of the rest is fastest, only
+measuring tells.
 """
 
-from math import prod
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import gcd, prod
 
 import numpy as np
 
+from mdhnp.mdh import View
 from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.matrices import multiplied
@@ -16,6 +21,8 @@ from mdhnp.schedule.schedule import DeviceCaps
 #: Work-items of a group that keep enough loads in flight, and the most that do not wait for each other too often; the
 #: most points of a work-item, so that their sums fit in registers: by times on an NVIDIA H200.
 FEWEST_ITEMS, MOST_ITEMS, MOST_POINTS = 128, 256, 64
+#: Work-items of NVIDIA's GPUs that issue one instruction together.
+_WARP = 32
 
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
@@ -26,7 +33,22 @@ def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
         return found
     products, copied = model.product_seconds(access.sides), batch.packed[:, access.summed].all(axis=1)
     usual = (np.prod(batch.num_wi, axis=1) <= MOST_ITEMS) & (np.prod(batch.private_tile, axis=1) <= MOST_POINTS)
-    return np.where(copied, np.where(usual, products, np.maximum(found, products)), found)
+    return np.where(copied & usual, products, np.maximum(found, products))
+
+
+def _pieces(strides: Sequence[int | Floats], sizes: Sequence[Floats], element: float | Floats, piece: int) -> Floats:
+    """Pieces of memory, so many bytes each, that a box of elements touches; its axes from the nearest neighbours on.
+
+    Strides are in bytes.
+    """
+    run, count, whole = np.array(element, float), np.array(1.0), np.array(True)
+    for stride, size in zip(strides, sizes, strict=True):
+        near = stride <= np.maximum(run, piece)
+        whole = whole & (near | (stride % piece == 0))
+        run = run + np.where(near, stride * (size - 1), 0.0)
+        count = count * np.where(near, 1.0, size)
+    # Runs that begin anywhere lie in one more piece, in part.
+    return np.asarray(count * np.where(whole & (run % piece == 0), run / piece, (run - element) / piece + 1))
 
 
 class _Gpu(Tiling):
@@ -35,35 +57,62 @@ class _Gpu(Tiling):
     def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
         super().__init__(access, batch, caps)
         self.unit, self.items = caps.machine.unit, batch.num_wi.astype(float)
-        step = self.pt * self.items
-        steps = np.ceil(self.lt / step)
+        self.step = self.pt * self.items
+        full = np.floor(self.lt / self.step)
+        rest = self.lt - full * self.step
         # As far as tiles reach: a partial one costs as much as a full one.
-        self.local = steps * step
+        self.local = np.ceil(self.lt / self.step) * self.step
         self.groups = np.prod(self.wg, axis=1)
-        self.warps = np.ceil(np.prod(self.items, axis=1) / 32) * 32
-        self.steps = np.prod(self.per_group * steps, axis=1)
+        self.warps = np.ceil(np.prod(self.items, axis=1) / _WARP) * _WARP
+        # What is left of a reduction's steps takes as long as it is long, one point after the other.
+        summed = np.isin(np.arange(access.h.rank), access.combined)
+        self.steps = np.prod(self.per_group * np.where(summed, full + rest / self.step, full + (rest > 0)), axis=1)
+        self.serial = product(self.per_group * (full + np.ceil(rest / self.items)), access.combined)
         self.points = product(self.pt, access.kept)
 
     def seconds(self) -> Floats:
-        """Seconds to compute or to move data, whichever takes longer, a part of the other, and combining parts."""
-        unit, units, h, combined = self.unit, self.caps.compute_units, self.access.h, self.access.combined
-        copied, loaded = self._copied(), [np.minimum(self._moved(self.pt, n), 16) for n in range(len(h.inputs))]
-        registers = np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24
-        fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * registers))
-        fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (copied + 1))
-        fitting = np.maximum(np.floor(fitting), 0.5)
-        resident = np.minimum(fitting, np.ceil(self.groups / units))
-        busy = np.minimum(1.0, resident * self.warps * np.minimum(self.points, 8) / unit.hiding)
-        applied = np.prod(self.pt, axis=1) * self.access.operations
-        step = applied + self._loads() * unit.lanes / unit.load_lanes
-        cycles = self.steps * np.maximum(step * self.warps * resident / unit.lanes / busy, unit.latency)
-        waves = np.ceil(self.groups / (units * resident))
-        compute = waves * cycles / unit.clock * np.where(registers > self.caps.registers, 4.0, 1.0)
-        memory = self._memory() / np.minimum(units, self.groups)
-        memory = memory / np.minimum(1.0, resident * self.warps / unit.filling)
+        """Seconds of instructions, of the unit's first cache and of the shared one, and of starting and combining.
+
+        Of the first three none hides another. They take longer where few work-items hide how long each one waits.
+        """
+        unit, units, combined = self.unit, self.caps.compute_units, self.access.combined
+        groups = self.groups / units
+        at_work = np.minimum(self._resident, np.ceil(groups)) * self.warps / unit.hiding
+        # Warps that have nothing to do take no time.
+        reach = np.ceil(self.extents / self.step) * self.step
+        used = product(np.where(self._across > 1, 1.0, self.extents / reach), self.access.kept)
+        cycles = np.ceil(groups) * used * (self._instructions() / unit.lanes + self._lines() / unit.cache_lines)
+        moving = self._traffic() / (unit.cache * np.minimum(self.groups, units))
+        total = (cycles / unit.clock + moving) / np.sqrt(np.minimum(at_work, 1.0))
+        rounds = np.ceil(groups / np.minimum(self._resident, np.ceil(groups)))
+        total = np.maximum(total + rounds * self._waits() / unit.clock, self.groups * unit.start)
         tree = np.where(product(self.items, combined) > 1, unit.tree, 0.0)
-        second = np.where(product(self.wg, combined) > 1, unit.launch, 0.0)
-        return np.asarray(np.maximum(compute, memory) + 0.2 * np.minimum(compute, memory) + tree + second + unit.launch)
+        parts = product(self.wg, combined)
+        second = np.where(parts > 1, unit.launch + unit.part * parts, 0.0)
+        return np.asarray(total + tree + second + unit.launch)
+
+    def _waits(self) -> Floats:
+        """Cycles of a work-group in which each step waits for the one before: of sums, copies, and at borders."""
+        unit, h = self.unit, self.access.h
+        copied = [np.where(self.packed[:, n], self._tiles(n), 0.0) for n in range(len(h.inputs))]
+        outside = np.where(self._sticking_out() > 0, np.prod(self.pt, axis=1) / self.width, 0.0)
+        steps = self.serial * product(self.per_group, self.access.kept)
+        return np.asarray(
+            steps * unit.step + np.sum(copied, axis=0, dtype=float) * unit.copied + self.steps * outside * unit.outside
+        )
+
+    def _sticking_out(self) -> Floats:
+        """Part of a map's work-groups whose tiles stick out of the extents, or read outside of arrays."""
+        full, h = np.ones(len(self.groups)), self.access.h
+        if self.access.combined:
+            return np.zeros(len(self.groups))
+        alone = (self.width > 1) | any(v.boundary is not None for v in h.inputs)
+        for d in self.access.kept:
+            tiles = np.ceil(self.extents[:, d] / self.step[:, d])
+            whole = np.floor(self.extents[:, d] / self.step[:, d])
+            bounded = any(v.boundary is not None and v.depends_on(d) for v in h.inputs)
+            full = full * np.maximum(np.where(bounded, np.minimum(whole, tiles - 2), whole), 0) / tiles
+        return np.where(alone, 1 - full, 0.0)
 
     def product_seconds(self, sides: tuple[Side, Side]) -> Floats:
         """Seconds of a product: of multiply-adds, local memory or its cache, whichever takes longest, on busy units."""
@@ -97,35 +146,123 @@ class _Gpu(Tiling):
         sizes = [self.packed[:, n] * self._moved(self.local, n) * view.dtype.itemsize for n, view in inputs]
         return np.asarray(np.sum(sizes, axis=0, dtype=float))
 
-    def _loads(self) -> Floats:
-        """Cycles of one work-item's loads in one step: from caches one for each sector that the lanes touch."""
-        total = np.zeros(len(self.groups))
-        for n, view in enumerate(self.access.h.inputs):
-            sectors = np.clip(self._spread(n) * view.dtype.itemsize / 4, 2.0, 32.0)
-            loads = self._moved(self.pt, n) * len(view.accesses)
-            total += loads * np.where(self.packed[:, n], 1.0, sectors)
-        return total
+    @cached_property
+    def _resident(self) -> Floats:
+        """Work-groups that fit on a unit at the same time, by work-items, registers and local memory."""
+        unit = self.unit
+        loaded = [np.minimum(self._loaded(n), 16) for n in range(len(self.access.h.inputs))]
+        self.registers = np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24
+        fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * self.registers))
+        fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (self._copied() + 1))
+        return np.asarray(np.maximum(np.floor(fitting), 1.0))
 
-    def _memory(self) -> Floats:
-        """Seconds of one unit to move all data from memory once, and from the shared cache once for every tile."""
-        h = self.access.h
-        total = np.full(len(self.groups), (self.access.bytes_read + self.access.bytes_written) / self.unit.memory)
+    def _loaded(self, n: int) -> Floats:
+        """Elements of an input that a work-item's private tile reads, each once: its points are neighbours if alone."""
+        view = self.access.h.inputs[n]
+        beside, apart = (np.where((self.items > 1) == several, self.pt, 1.0) for several in (False, True))
+        alone = np.minimum(self._moved(beside, n) * len(view.accesses), self._box(view, beside)[0])
+        vectors = self._moved(self.pt, n) * len(view.accesses)
+        return np.where(self.width > 1, vectors, alone * self._moved(apart, n))
+
+    def _instructions(self) -> Floats:
+        """Of a work-group, all work-items': of points, loads, stores and copies."""
+        h, unit = self.access.h, self.unit
+        applied = np.prod(self.pt, axis=1) * self.access.operations * max(self.access.itemsize // 4, 1)
+        # Tiles that stick out are computed one point after the other.
+        alone, copies = self._sticking_out(), np.zeros(len(self.warps))
         for n, view in enumerate(h.inputs):
-            size = view.dtype.itemsize
-            waste = np.where(self.packed[:, n], 1.0, np.clip(self._spread(n), 1.0, self.unit.sector / size))
-            tiles = np.prod(self.per_group, axis=1) * self.groups
-            total += tiles * self._moved(self.local, n) * size * waste / self.unit.cache
-        return total
+            each, shared = self._moved(self.pt, n) * len(view.accesses), self._loaded(n)
+            borders = each * (unit.border if view.boundary is not None else 1.0)
+            loads = alone * borders + (1 - alone) * shared
+            applied = applied + loads / self._lanes(view, self.access.strides[n]) * unit.address
+            share = np.ceil(self._box(view, self.local)[0] / np.prod(self.items, axis=1))
+            times = self._tiles(n)
+            copies += np.where(self.packed[:, n], times * share * unit.address * (1 + len(view.shape)), 0.0)
+        stores = sum([self._stores(*one) for one in self._written()]) * unit.address
+        spilled = np.where(self.registers > self.caps.registers, 4.0, 1.0)
+        return np.asarray(self.warps * (self.steps * applied * spilled + copies + stores))
 
-    def _spread(self, n: int) -> Floats:
-        """Elements between the addresses of neighbouring work-items in an input."""
-        c, order = self.batch, np.array(self.access.loop_order[::-1], np.int64)
-        if not len(order):  # one point
-            return np.ones(len(c))
-        several = c.num_wi[:, order] > 1
-        fastest = order[np.argmax(several, axis=1)]
-        # Work-items that exchange registers scan rows, in which neighbours have neighbouring points.
-        rows = np.isin(fastest, self.access.h.dims("ps") if self.caps.subgroup else ())
-        points = np.where((c.vector_dim == fastest) | rows, 1, c.private_tile[np.arange(len(c)), fastest])
-        jump = np.abs(np.array(self.access.strides[n], np.int64))[fastest] * points
-        return np.where(several.any(axis=1), jump, 1).astype(float)
+    def _tiles(self, n: int) -> Floats:
+        """Tiles of an input that a work-group reads, one after the other."""
+        return product(self.per_group, sorted(self.access.depends[n]))
+
+    def _lines(self) -> Floats:
+        """Cycles of a work-group's loads and stores in the first cache: one for each line that a warp's touch."""
+        h, warps = self.access.h, self.warps / _WARP
+        total = np.zeros(len(warps))
+        for n, view in enumerate(h.inputs):
+            near = np.where(self.packed[:, n], 1.0, self._warp(self.access.strides[n], view, 128))
+            lanes = np.where(self.packed[:, n], 1.0, self._lanes(view, self.access.strides[n]))
+            total += self.steps * self._loaded(n) / lanes * near
+            copied = self._box(view, self.local)[0] * np.prod(self.per_group, axis=1) / self.warps
+            total += np.where(self.packed[:, n], 2 * copied, 0.0)
+        for view, strides in self._written():
+            total += self._stores(view, strides) * self._warp(strides, view, 128)
+        return np.asarray(total * warps)
+
+    def _stores(self, view: View, strides: Sequence[int]) -> Floats:
+        """Stores of a work-item in all, of one output."""
+        kept = list(self.access.kept)
+        tiles = np.prod((self.per_group * np.ceil(self.lt / self.step))[:, kept], axis=1)
+        return np.asarray(tiles * self.points / self._lanes(view, strides))
+
+    def _written(self) -> Iterable[tuple[View, Sequence[int]]]:
+        for view in self.access.h.outputs:
+            yield view, view.linear(view.accesses[0]).coefficients or (0,) * self.access.h.rank
+
+    def _lanes(self, view: View, strides: Sequence[int]) -> Floats:
+        """Elements that one load or store takes: of vectors that begin at multiples of their size."""
+        found, widest = np.ones(len(self.pt)), int(self.width.max(initial=1))
+        if view.dtype.char == "e":  # converted one by one
+            return found
+        constants = [view.linear(access).constant for access in view.accesses]
+        for d, stride in enumerate(strides):
+            others = [*strides[:d], *strides[d + 1 :], *constants]
+            lanes = gcd(widest, *others)
+            if stride == 1:
+                found = np.where(self.moves[d], np.minimum(self.width, lanes), found)
+        return found
+
+    @cached_property
+    def _across(self) -> Floats:
+        """Work-items of a warp along each dimension."""
+        order = self.access.loop_order[::-1]
+        first = [d for d in self.access.walked if d in self.access.kept]
+        sides = [*first, *(d for d in order if d not in first)]
+        shared = product(self.items, self.access.combined) > 1
+        found = np.ones_like(self.items)
+        for rows, dims in ((~shared, order), (shared, sides)):
+            left = np.full(len(rows), float(_WARP))
+            for d in dims:
+                lanes = np.minimum(self.items[:, d], np.ceil(left))
+                found[rows, d] = lanes[rows]
+                left = np.maximum(left / lanes, 1.0)
+        return found
+
+    def _warp(self, strides: Sequence[int], view: View, piece: int) -> Floats:
+        """Pieces of memory that one load or store of a warp touches."""
+        dims = sorted([d for d, s in enumerate(strides) if s], key=lambda d: abs(strides[d]))
+        size, lanes = view.dtype.itemsize, self._lanes(view, strides)
+        apart = [abs(strides[d]) * size * np.where(self.moves[d], self.width, 1.0) for d in dims]
+        return _pieces(apart, [self._across[:, d] for d in dims], size * lanes, piece)
+
+    def _box(self, view: View, points: Floats) -> tuple[Floats, Floats]:
+        """Elements of an array, and pieces of memory, that so many points in each dimension read or write."""
+        boxes = [view.box(axis, [*points.T]) + 0 * points[:, 0] for axis in range(len(view.shape))]
+        axes = sorted([n for n, s in enumerate(view.strides) if s], key=lambda n: abs(view.strides[n]))
+        size = view.dtype.itemsize
+        sizes = [np.minimum(boxes[n], view.shape[n]) for n in axes]
+        strides = [abs(view.strides[n]) * size for n in axes]
+        elements = np.prod(boxes, axis=0) if boxes else np.ones(len(points))
+        return elements, _pieces(strides, sizes, size, self.unit.sector) + 0 * points[:, 0]
+
+    def _traffic(self) -> Floats:
+        """Bytes from and to the cache that units share."""
+        h, unit, total = self.access.h, self.unit, np.zeros(len(self.groups))
+        tile = np.minimum(self.local, self.extents)
+        for n, view in enumerate(h.inputs):
+            total += unit.sector * self.groups * self._tiles(n) * self._box(view, tile)[1]
+        for view, strides in self._written():
+            stores = self.groups * self.warps / _WARP * self._stores(view, strides)
+            total += unit.stored * stores * self._warp(strides, view, unit.stored)
+        return total

@@ -24,6 +24,8 @@ _POINTS = (1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _VECTORS = (1, 1, 2, 2, 3, 4, 4, 5, 6, 8)
 _STEPS = (1, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
 _GROUPS = (1, 1, 1, 1, 2, 2, 4, 4, 8, 16)
+#: The same of a GPU's reductions.
+_GPU_GROUPS = (1, 1, 1, 1, 2, 4, 8, 16, 64, 256, 1024)
 _FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 #: Points of one work-item of a GPU along a dimension to try, and logarithms of all its points and of all work-items.
 _GPU_POINTS, _LOG_POINTS, _LOG_ITEMS = (1, 2, 4, 8), (0, 0, 1, 2, 3, 4, 4, 5, 6), (5, 6, 7, 7, 8, 8, 8, 9, 10)
@@ -59,10 +61,10 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
         items[:, d] = np.minimum(items[:, d], covering)
         step = private[:, d] * items[:, d]
         local[:, d] = np.where(rng.random(count) < 0.25, extent, step * rng.choice(_STEPS, count))
-        groups[:, d] = rng.choice(_GROUPS, count)
+        groups[:, d] = rng.choice(_GPU_GROUPS if gpu else _GROUPS, count)
         if gpu and d in access.kept:
             groups[:, d] = -(-extent // step // rng.choice(_WALKS, count))
-    able = np.array([_able(access, n) for n in range(len(h.inputs))], bool)
+    able = np.array([_able(access, n, caps) for n in range(len(h.inputs))], bool)
     packed = (rng.random((count, len(able))) < 0.5) & able
     results = np.full(count, PRIVATE)
     return _possible(access, Batch(groups, items, local, private, vector, width, packed, results), caps)
@@ -99,8 +101,9 @@ def schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) ->
     return gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row)
 
 
-def _able(access: AccessPattern, n: int) -> bool:
-    able = n in access.reused and not access.h.dims("ps")
+def _able(access: AccessPattern, n: int, caps: DeviceCaps) -> bool:
+    """Whether copying an input may pay: elements are read again, or on a GPU by neighbours that are not theirs."""
+    able = (n in access.reused or (caps.kind == "gpu" and access.turned(n))) and not access.h.dims("ps")
     return able and packed_layout(access, n, [1] * access.h.rank, -1) is not None
 
 
@@ -207,8 +210,7 @@ def _move_items(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.rando
 
 
 def _move_copies(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
-    del caps
-    able = [n for n in range(len(access.h.inputs)) if _able(access, n)]
+    able = [n for n in range(len(access.h.inputs)) if _able(access, n, caps)]
     if not able:
         return c
     at = np.arange(len(c)), rng.choice(able, len(c))

@@ -1,0 +1,110 @@
+"""Kernels of maps and reductions with tiles for GPUs, run in the IR: right results, nothing out of bounds, no races."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from guards import unwritten
+from ir_run import run
+from ir_walk import TooLong, walk_all
+from random_functions import Seeded
+from running import expected, lowered
+from schedules import MATRICES
+from strategies import Array, case
+
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.mdh import MdHom, cc, md_hom, pw
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.check import check
+from mdhnp.schedule.default import candidates, default
+from mdhnp.schedule.gpu import gpu_schedule
+from mdhnp.schedule.gpu_tiles import tiles
+from mdhnp.schedule.schedule import Schedule
+
+GPU = replace(MATRICES, atoms=())
+#: Statements that are looked at.
+_STEPS = 30_000
+
+
+def _assert_right(h: MdHom, arrays: Sequence[Array], used: Sequence[Schedule]) -> None:
+    steps, outputs = lowered(h), [unwritten(v.shape, v.dtype) for v in h.outputs]
+    built, program = procedures(steps, used, GPU, default), generate(steps, used, GPU, default)
+    with suppress(TooLong):
+        walk_all(program, built, steps, steps=_STEPS)
+    run(program, built, arrays, outputs)
+    for got, wanted in zip(outputs, expected(h, arrays), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_mdhs(seed: int) -> None:
+    one = case(Seeded(seed))
+    chosen = []
+    for step in lowered(one.mdhom):
+        found = [*islice(candidates(step.mdhom, GPU), 4)]
+        chosen.append(found[seed % len(found)])
+    _assert_right(one.mdhom, one.arrays, chosen)
+
+
+_X = np.arange(5.0 * 7 * 19, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "combine", "views", "arrays"),
+    [
+        (lambda x: x, {"i": cc, "j": cc, "k": cc}, "x[i,j,k] -> y[k,j,i]", (_X.reshape(5, 7, 19),)),
+        (lambda x: x, {"i": cc, "j": cc}, "x[i,j] -> y[j,i]", (_X.reshape(19, 35),)),
+        (lambda x, y: x + y, {"i": cc, "j": cc, "k": cc}, "x[j,i,k], y[k] -> z[i,j,k]",
+         (_X.reshape(7, 5, 19), _X[:19])),
+        (lambda x: x, {"i": cc, "j": pw("add"), "k": cc}, "x[i,j,k] -> y[k,i]", (_X.reshape(7, 19, 5),)),
+        (lambda x, w: x * w, {"i": cc, "j": pw("add"), "k": pw("add")}, "x[j,i,k], w[j] -> y[i]",
+         (_X.reshape(5, 7, 19), _X[:5])),
+    ],
+)  # fmt: skip
+def test_tiles_that_are_turned_or_stick_out(
+    function: Any, combine: dict[str, Any], views: str, arrays: tuple[Array, ...]
+) -> None:
+    h = md_hom(function, combine, views).bind(*arrays)
+    (stage,) = lowered(h)
+    access = AccessPattern(stage.mdhom)
+    found = tiles(access, GPU)
+    kinds = {(found.packed[row].any(), found.private_tile[row].max() > 1): row for row in reversed(range(len(found)))}
+    used = [gpu_schedule(access, found, row) for row in kinds.values()]
+    # Copied although it may not pay here, in tiles of several points that stick out.
+    twos, extents = np.full_like(found.num_wi[:1], 2), np.array([stage.mdhom.extents])
+    local = np.minimum(4, extents)
+    apart = replace(
+        found.take([0]), num_wi=twos, private_tile=twos, local_tile=local, vector_dim=np.array([-1]),
+        num_wg=np.where(np.isin(np.arange(stage.mdhom.rank), access.kept), -(-extents // local), 1),
+        vector_width=np.array([1]), packed=np.array([[access.copies_pay(n) for n in range(len(arrays))]]),
+    )  # fmt: skip
+    for s in (*used, gpu_schedule(access, apart, 0)):
+        check(stage.mdhom, s, GPU)
+        _assert_right(h, arrays, [s])
+
+
+def test_points_of_a_tile_that_sticks_out_are_loaded_together() -> None:
+    """They were read one after the other, each when the one before was stored."""
+    h = md_hom(lambda x: x, {"i": cc, "j": cc}, "x[i,j] -> y[j,i]").bind(_X.reshape(19, 35))
+    steps = lowered(h)
+    s = replace(default(steps[0].mdhom, GPU), num_wg=(5, 1), num_wi=(4, 8), local_tile=(8, 19), private_tile=(2, 4))
+    text = generate(steps, [replace(s, vector_dim=-1, vector_width=1, local_copies=(None,))], GPU, default).source
+    assert "min(" in text
+    assert "for (" not in text
+
+
+def test_a_transposition_is_copied_so_that_both_sides_are_contiguous() -> None:
+    """Each lane of a warp read or wrote elsewhere before."""
+    x = np.lib.stride_tricks.as_strided(np.ones(1, np.float32), (4096, 4096), (4 * 4096, 4))
+    h = md_hom(lambda x: x, {"i": cc, "j": cc}, "x[i,j] -> y[j,i]").bind(x)
+    (stage,) = lowered(h)
+    s = default(stage.mdhom, GPU)
+    assert s.local_copies[0] is not None or s.vector_width > 1
+    assert min(s.local_tile) >= 8
