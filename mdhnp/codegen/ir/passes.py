@@ -8,10 +8,10 @@ condition keeps work-items from what others write in the same branch is up to th
 
 *Pipelines* fill local buffers some rounds before they are read. With asynchronous copies a round waits for its own
 buffers, starts to fill those of a later round, and works while they are under way (the other way round where many
-are). Without, it loads the elements of a
-later round to registers before its work, and stores them behind it. Either way one barrier a round is enough: in front
-of it every work-item's copies for the round are there, and behind it nobody reads any more what the round before has
-read, which is what is filled next.
+are). Without, it loads the elements of a later round to registers before its work, and stores them behind it. Either
+way one barrier a round is enough: in front of it every work-item's copies for the round are there, and behind it nobody
+reads any more what the round before has read, which is what is filled next. With *producers* one loop becomes two, of
+those who fill and those who work, with two barriers for each slot: it is full, and it may be filled again.
 """
 
 from collections.abc import Iterable, Mapping
