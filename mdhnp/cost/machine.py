@@ -160,8 +160,8 @@ class ComputeUnit:
     # at work, and by the bytes of a row's terms; seconds of a producer for a copy, and to prepare 16 bytes of terms.
     wide_rows: float = 5.5
     wide_alone: float = 0.72
-    copy: float = 2e-8
-    prepare: float = 6e-8
+    copy: float = 3e-8
+    prepare: float = 4e-8
     deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)
     # Of all, by the bytes of a row's terms, in float64 with the imaginary ones; seconds of a work-item for a copy of
     # less than 4 bytes, which it waits for.
