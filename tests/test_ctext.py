@@ -32,6 +32,7 @@ TEXTS: dict[str, str] = {
     "comment": "/* like max(a, b) */ float f(float a, float b) { return a * b; }",
     "comment at the end": "float f(float a, float b) { return a * b; } // not float g(float a) { return a; }",
     "line comment": "// float g(float a) {\nfloat f(float a, float b) // f(\n{ return a * b; /* } */ }",
+    "comment of a sign": "float f(float a, float b) { //@ twice\n return a * b; } //@ to here",
     "helper": "float twice(float a) { return 2 * a; }\nfloat f(float a, float b) { return twice(a) * b / 2; }",
     "prototype": "float g(float a);\nfloat f(float a, float b) { return g(a) * b; }\nfloat g(float a);",
     "macro": "#define TIMES(x, y) \\\n  ((x) * (y))\nfloat f(float a, float b) { return TIMES(a, b); }\n  # undef X",
@@ -83,7 +84,7 @@ def test_what_cannot_be_called_is_refused(message: str, text: str, results: Any)
         md_hom(text, {"i": cc}, f"x[i], y[i] -> {outputs}", results=results).bind(X, X)
 
 
-@pytest.mark.parametrize("name", ["comment", "helper", "macro", "structure", "table", "lines"])
+@pytest.mark.parametrize("name", ["comment", "comment of a sign", "helper", "macro", "structure", "table", "lines"])
 def test_the_last_definition_is_called(device: Device, name: str) -> None:
     x, y = np.arange(5, dtype="f4"), np.arange(1, 6, dtype="f4")
     z = md_hom(TEXTS[name], {"i": cc}, "x[i], y[i] -> z[i]", results="f4")(x, y)

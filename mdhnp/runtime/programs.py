@@ -143,7 +143,7 @@ def _from_source(device: Device, source: str, key: str) -> cl.Program:
     program = _cl._Program(device.context, source)
     try:
         program._build(build_options(device).encode(), [device.cl])
-        if ptx.LIVE.decode() in source:
+        if ptx.has_hidden(source):
             program = _cl._Program(device.context, [device.cl], [ptx.edited(cl.Program(program).binaries[0])])
             program._build(b"", [device.cl])
     except cl.Error as error:

@@ -7,9 +7,16 @@ architecture, the assembler takes them. (Source: PTX ISA, "Target architectures 
 
 import re
 
-LIVE = b"//@ "
+_LIVE = b"//@ "
+#: What stands before them in kernels; what a user writes has such comments, too.
+_ASSEMBLY = 'asm volatile("//@ '
 #: What has instructions that later architectures do not have, as `wgmma`.
 _TARGET = b".target sm_90a"
+
+
+def has_hidden(source: str) -> bool:
+    """Whether a program's text has lines that are hidden from the compiler."""
+    return _ASSEMBLY in source
 
 
 def edited(ptx: bytes) -> bytes:
@@ -17,7 +24,7 @@ def edited(ptx: bytes) -> bytes:
 
     Where work-items leave registers to others, the assembler must know that a unit has one work-group at a time.
     """
-    ptx = re.sub(rb"\.target [^\n]*", _TARGET, ptx.rstrip(b"\0")).replace(LIVE, b"")
+    ptx = re.sub(rb"\.target [^\n]*", _TARGET, ptx.rstrip(b"\0")).replace(_LIVE, b"")
     if b"setmaxnreg" in ptx:
         ptx = re.sub(rb"(\.reqntid [^\n{]*)", rb"\1\n.minnctapersm 1", ptx)
     return ptx
