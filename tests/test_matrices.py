@@ -34,9 +34,9 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.gpu_matrices import matrix_schedules
+from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
 from mdhnp.schedule.matrices import allowed
-from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -297,6 +297,49 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
         np.testing.assert_array_equal(got, 2 * np.einsum("ibk,bkj->ibj", *(x.astype("f8") for x in (a, b))))
 
 
+#: What is added to indices of rows, of terms, and of columns of factors that have zeros around them.
+_AROUND = ((0, -2, 0), (0, 3, 0), (-5, -1, 3), (4, 2, -1))
+
+
+@pytest.mark.parametrize("name", ["3xtf32", "f16", *dict(_WIDE)])
+@pytest.mark.parametrize("moved", _AROUND)
+def test_zeros_around_factors(name: str, moved: tuple[int, int, int]) -> None:
+    """Also where the last tile of terms sticks out: its indices may lie before the array, or behind it."""
+    rng, dtype = np.random.default_rng(8), "f2" if ATOMS[name].packed > 1 else "f4"
+    arrays = [rng.integers(-4, 5, shape).astype(dtype) for shape in ((40, 50), (50, 24))]
+    i, k, j = moved
+    h = md_hom(
+        halves if dtype == "f2" else np.multiply, {"i": cc, "j": cc, "k": pw("add")},
+        f"A[i{i:+},k{k:+}], B[k{k:+},j{j:+}] -> C[i,j]", finish=lambda total, a, b: total.astype(dtype),
+        boundary={"A": "constant", "B": "constant"},
+    ).bind(*arrays, i=40, j=24, k=50)  # fmt: skip
+    h = replace(h, precision="default" if ATOMS[name].rounded else "highest")
+    (stage,) = lowered(h)
+    caps, access = replace(MATRICES, atoms=(name,)), AccessPattern(stage.mdhom)
+    _, s = next(matrix_schedules(access, caps, default(access.h, CAPS)))
+    assert 50 % s.local_tile[s.atom_dims[2]]
+    got, _ = _run(h, arrays, s, caps)
+    around = [np.pad(x.astype("f8"), 8) for x in arrays]
+    a, b = (x[8 + u : 8 + u + n, 8 + v : 8 + v + m] for x, (n, m), u, v in zip(
+        around, ((40, 50), (50, 24)), (i, k), (k, j), strict=True
+    ))  # fmt: skip
+    np.testing.assert_array_equal(got, a @ b)
+
+
+def test_workers_wait_for_no_registers_that_nobody_leaves() -> None:
+    """A compute unit has 65,536: those who copy leave 40 each to 256 others, not to more."""
+    (stage,) = lowered(GEMM.bind(*(np.empty((4096, 4096), np.float32) for _ in range(2))))
+    caps = replace(MATRICES, atoms=("3xtf32 of warpgroups",))
+    s = default(stage.mdhom, caps)
+    access, (row, *_) = AccessPattern(stage.mdhom), s.atom_dims
+    more = [n for n in matrix_neighbours(access, caps, s) if n.num_wi[row] == 2 * s.num_wi[row]]
+    assert s.work_items == 256
+    assert more
+    for found in more:
+        with pytest.raises(IllegalSchedule, match="num_wi: 512 beside producers"):
+            check(stage.mdhom, found, caps)
+
+
 def test_wide_instructions_are_left_out_where_they_do_not_work(device: Device) -> None:
     """No CPU has them: as on a GPU whose driver refuses them, kernels use others, and it is said why."""
     said = replace(MATRICES, name=device.name)
@@ -349,6 +392,23 @@ def test_c_text_is_given_elements_of_the_arrays_only() -> None:
         _, built = _built(steps, chosen, CAPS)
         assert not any(" else " in line for line in show(built[0]).splitlines() if "_l[" in line)
         walk_all(*_built(steps, chosen, CAPS), steps, steps=10**5)
+
+
+def test_c_text_is_given_the_zeros_around_an_array(device: Device) -> None:
+    x = np.arange(1, 13, dtype=np.int32)
+    h = md_hom(
+        "int f(int x, int y) { return x * y + x + y; }", {"i": cc, "k": pw("add")}, "A[k+i-3], B[k] -> C[i]",
+        results=np.int32, boundary={"A": "constant"},
+    ).bind(x, x, i=7, k=12)  # fmt: skip
+    steps = lowered(h)
+    s = replace(
+        Schedule.plain(steps[0].mdhom.extents, 2), num_wg=(1, 1), local_tile=(7, 4), private_tile=(7, 1),
+        results="private", stages=2, combine_on="local", local_copies=(LocalCopy((0,)), LocalCopy((0,))),
+    )  # fmt: skip
+    program, _ = _built(steps, s, CAPS)
+    (got,) = execute(device, h, [x, x], program)
+    seen = np.lib.stride_tricks.sliding_window_view(np.pad(x, 3), 12)[:7]
+    np.testing.assert_array_equal(got, (seen * x + seen + x).sum(axis=1))
 
 
 #: What is made of sums of products of float16, and whether one sum that is cut off is exact enough for it.

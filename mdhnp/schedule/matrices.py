@@ -21,6 +21,9 @@ ACROSS, DOWN = 4, 8
 
 #: Columns of a wide instruction, at most.
 MOST_COLUMNS = 256
+#: Work-items that multiply by wide instructions, at most: more would wait for ever for the registers that they ask for
+#: (codegen/opencl/ptx.py).
+MOST_WORKERS = 256
 #: Slots of tiles that are copied ahead which producers do not fill: they are read, or become what is read.
 PREPARED = 2
 #: Tiles in flight with producers, at most: each has two of a work-group's 15 barriers, and two are for other things.
@@ -243,6 +246,8 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     items = prod(s.num_wi[d] for d in above if d not in across)
     alone = s.num_wi[columns] == ACROSS and items * ACROSS == s.work_items and items % (atom.warps * DOWN) == 0
     require(alone, f"num_wi: {ACROSS} along the atom's columns, multiples of {atom.warps * DOWN} along all rows")
+    most = f"num_wi: {s.work_items} beside producers, who have registers for {MOST_WORKERS}"
+    require(s.work_items <= MOST_WORKERS, most)
     count = prod(s.private_tile[d] for d in across) * ACROSS
     require(count <= MOST_COLUMNS, f"private_tile: {count} columns, an instruction has at most {MOST_COLUMNS}")
     single = all(s.step(d) == 1 for d in above if d in across)
