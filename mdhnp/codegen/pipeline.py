@@ -169,16 +169,19 @@ def _source(
 
     Then it is 0, which costs no access. Were it the array's last row instead, work-groups would wait for each other at
     the few lines of it: a contraction whose tiles stick out by a quarter took three times as long. Only C text gets
-    that, as it might fail on values that are not in the array.
+    that, as it might fail on values that are not in the array; but 0 where the array has zeros around it.
     """
     guard = []
     for axis, index in enumerate(indices):
         wide = lanes if axis == layout.contiguous else 1
-        if last_term is not None and axis == last_term[0]:
+        ends = last_term is not None and axis == last_term[0]
+        if last_term is not None and ends:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
-        elif axis in outside and c.h.calls_text:
+        if axis not in outside or (ends and layout.view.boundary is None):
+            continue  # there are terms in the array only
+        if c.h.calls_text and layout.view.boundary is None:
             indices[axis] = clamp(index, ZERO, c.last(layout.view, axis) + (1 - wide))
-        elif axis in outside:
+        else:
             guard.append(Compare(index, ">=", ZERO))
             guard.append(Compare(index, "<=", c.last(layout.view, axis) + (1 - wide)))
     unknown = open_tests(guard)
