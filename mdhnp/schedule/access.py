@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from math import gcd
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,33 @@ class Side(NamedTuple):
     dims: tuple[int, ...]
     written: int
     read: int
+
+
+class Moved(NamedTuple):
+    """How dimensions move an array: what is asked of it for thousands of schedules, computed once."""
+
+    view: View
+    #: Distance in elements that each dimension moves the first access.
+    strides: tuple[int, ...]
+    #: Of each axis with a stride, nearest first: stride, length, the elements that one point reads, and how many
+    #: more the next one does in each dimension.
+    axes: tuple[tuple[int, int, int, tuple[int, ...]], ...]
+    #: By dimension along which neighbours are neighbours, of what number of elements all other distances are multiples.
+    whole: dict[int, int]
+
+    @classmethod
+    def of(cls, view: View, rank: int) -> Self:
+        strides, one, first = _coefficients(view, rank), [1] * rank, view.accesses[0] if view.accesses else ()
+        axes = [
+            (abs(stride), view.shape[n], view.box(n, one), tuple([abs(c) for c in first[n].coefficients]))
+            for n, stride in enumerate(view.strides)
+            if stride
+        ]
+        constants = [view.linear(access).constant for access in view.accesses]
+        # Half precision is converted one by one.
+        near = [d for d, stride in enumerate(strides) if stride == 1 and view.dtype.char != "e"]
+        whole = {d: gcd(*strides[:d], *strides[d + 1 :], *constants) for d in near}
+        return cls(view, strides, tuple(sorted(axes, key=lambda axis: axis[0])), whole)
 
 
 @dataclass(frozen=True)
@@ -45,6 +73,11 @@ class AccessPattern:
     def output_strides(self) -> tuple[int, ...]:
         """The same of the first output."""
         return _coefficients(self.h.outputs[0], self.h.rank)
+
+    @cached_property
+    def arrays(self) -> tuple["Moved", ...]:
+        """How each input, and then each output, is moved."""
+        return tuple(Moved.of(v, self.h.rank) for v in (*self.h.inputs, *self.h.outputs))
 
     @cached_property
     def near_output(self) -> tuple[int, ...]:

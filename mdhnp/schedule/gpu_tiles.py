@@ -29,18 +29,18 @@ _POINTS, _ALONG, _WHOLE = 16, 16, 32
 _SPLITS = (0, 1, 2, 4, 8, 16)
 
 
-def tiles(access: AccessPattern, caps: DeviceCaps, kept: int = _KEPT) -> Batch:
+def tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     """Return schedules of a map or a reduction, the fastest by the cost model first."""
     search = _Tiles(access, caps)
-    rows, before = search.begun(), np.empty((0, 0), np.int64)
+    rows = new = search.begun()
     for _ in range(_CHANGES):
-        rows = np.unique(np.concatenate([rows, *search.changed(rows)]), axis=0)
-        rows, batch = search.possible(rows)
-        best = np.argsort(seconds(access, batch, caps), kind="stable")[:kept]
-        rows, batch = rows[best], batch.take(best)
-        if np.array_equal(rows, before):
-            break
         before = rows
+        rows, batch = search.possible(np.unique(np.concatenate([rows, *search.changed(new)]), axis=0))
+        best = np.argsort(seconds(access, batch, caps), kind="stable")[:_KEPT]
+        rows, batch = rows[best], batch.take(best)
+        new = rows[~(rows[:, None] == before).all(axis=2).any(axis=1)]
+        if not len(new):
+            break
     return batch
 
 

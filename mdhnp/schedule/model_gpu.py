@@ -6,13 +6,12 @@ are there to hide how long each of them waits. It sorts out what cannot be fast;
 measuring tells.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import gcd, prod
 
 import numpy as np
 
-from mdhnp.mdh import View
 from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.matrices import multiplied
@@ -23,6 +22,8 @@ from mdhnp.schedule.schedule import DeviceCaps
 FEWEST_ITEMS, MOST_ITEMS, MOST_POINTS = 128, 256, 64
 #: Work-items of NVIDIA's GPUs that issue one instruction together.
 _WARP = 32
+#: Bytes of a line of the first cache.
+_LINE = 128
 
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
@@ -95,12 +96,13 @@ class _Gpu(Tiling):
         """Cycles of a work-group in which each step waits for the one before: of sums, copies, and at borders."""
         unit, h = self.unit, self.access.h
         copied = [np.where(self.packed[:, n], self._tiles(n), 0.0) for n in range(len(h.inputs))]
-        outside = np.where(self._sticking_out() > 0, np.prod(self.pt, axis=1) / self.width, 0.0)
+        outside = np.where(self._sticking_out > 0, np.prod(self.pt, axis=1) / self.width, 0.0)
         steps = self.serial * product(self.per_group, self.access.kept)
         return np.asarray(
             steps * unit.step + np.sum(copied, axis=0, dtype=float) * unit.copied + self.steps * outside * unit.outside
         )
 
+    @cached_property
     def _sticking_out(self) -> Floats:
         """Part of a map's work-groups whose tiles stick out of the extents, or read outside of arrays."""
         full, h = np.ones(len(self.groups)), self.access.h
@@ -147,39 +149,44 @@ class _Gpu(Tiling):
         return np.asarray(np.sum(sizes, axis=0, dtype=float))
 
     @cached_property
+    def _registers(self) -> Floats:
+        """Registers of a work-item."""
+        loaded = [np.minimum(each, 16) for each in self._loaded]
+        return np.asarray(np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24)
+
+    @cached_property
     def _resident(self) -> Floats:
         """Work-groups that fit on a unit at the same time, by work-items, registers and local memory."""
         unit = self.unit
-        loaded = [np.minimum(self._loaded(n), 16) for n in range(len(self.access.h.inputs))]
-        self.registers = np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24
-        fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * self.registers))
+        fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * self._registers))
         fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (self._copied() + 1))
         return np.asarray(np.maximum(np.floor(fitting), 1.0))
 
-    def _loaded(self, n: int) -> Floats:
-        """Elements of an input that a work-item's private tile reads, each once: its points are neighbours if alone."""
-        view = self.access.h.inputs[n]
+    @cached_property
+    def _loaded(self) -> list[Floats]:
+        """Elements of each input that a work-item's tile reads, each once: its points are neighbours if it is alone."""
         beside, apart = (np.where((self.items > 1) == several, self.pt, 1.0) for several in (False, True))
-        alone = np.minimum(self._moved(beside, n) * len(view.accesses), self._box(view, beside)[0])
-        vectors = self._moved(self.pt, n) * len(view.accesses)
-        return np.where(self.width > 1, vectors, alone * self._moved(apart, n))
+        found = []
+        for n, view in enumerate(self.access.h.inputs):
+            alone = np.minimum(self._moved(beside, n) * len(view.accesses), self._elements(n, beside))
+            vectors = self._moved(self.pt, n) * len(view.accesses)
+            found.append(np.where(self.width > 1, vectors, alone * self._moved(apart, n)))
+        return found
 
     def _instructions(self) -> Floats:
         """Of a work-group, all work-items': of points, loads, stores and copies."""
         h, unit = self.access.h, self.unit
         applied = np.prod(self.pt, axis=1) * self.access.operations * max(self.access.itemsize // 4, 1)
         # Tiles that stick out are computed one point after the other.
-        alone, copies = self._sticking_out(), np.zeros(len(self.warps))
+        alone, copies = self._sticking_out, np.zeros(len(self.warps))
         for n, view in enumerate(h.inputs):
-            each, shared = self._moved(self.pt, n) * len(view.accesses), self._loaded(n)
-            borders = each * (unit.border if view.boundary is not None else 1.0)
-            loads = alone * borders + (1 - alone) * shared
-            applied = applied + loads / self._lanes(view, self.access.strides[n]) * unit.address
-            share = np.ceil(self._box(view, self.local)[0] / np.prod(self.items, axis=1))
-            times = self._tiles(n)
-            copies += np.where(self.packed[:, n], times * share * unit.address * (1 + len(view.shape)), 0.0)
-        stores = sum([self._stores(*one) for one in self._written()]) * unit.address
-        spilled = np.where(self.registers > self.caps.registers, 4.0, 1.0)
+            borders = self._moved(self.pt, n) * len(view.accesses) * (1.0 if view.boundary is None else unit.border)
+            loads = alone * borders + (1 - alone) * self._loaded[n]
+            applied = applied + loads / self._lanes[n] * unit.address
+            share = np.ceil(self._elements(n, self.local) / np.prod(self.items, axis=1))
+            copies += self.packed[:, n] * self._tiles(n) * share * unit.address * (1 + len(view.shape))
+        stores = sum([self._stores(n) for n in self._written]) * unit.address
+        spilled = np.where(self._registers > self.caps.registers, 4.0, 1.0)
         return np.asarray(self.warps * (self.steps * applied * spilled + copies + stores))
 
     def _tiles(self, n: int) -> Floats:
@@ -188,39 +195,35 @@ class _Gpu(Tiling):
 
     def _lines(self) -> Floats:
         """Cycles of a work-group's loads and stores in the first cache: one for each line that a warp's touch."""
-        h, warps = self.access.h, self.warps / _WARP
-        total = np.zeros(len(warps))
-        for n, view in enumerate(h.inputs):
-            near = np.where(self.packed[:, n], 1.0, self._warp(self.access.strides[n], view, 128))
-            lanes = np.where(self.packed[:, n], 1.0, self._lanes(view, self.access.strides[n]))
-            total += self.steps * self._loaded(n) / lanes * near
-            copied = self._box(view, self.local)[0] * np.prod(self.per_group, axis=1) / self.warps
-            total += np.where(self.packed[:, n], 2 * copied, 0.0)
-        for view, strides in self._written():
-            total += self._stores(view, strides) * self._warp(strides, view, 128)
+        warps, total = self.warps / _WARP, np.zeros(len(self.warps))
+        for n in range(len(self.access.h.inputs)):
+            packed = self.packed[:, n]
+            total += self.steps * self._loaded[n] * np.where(packed, 1.0, self._warp(n, _LINE) / self._lanes[n])
+            copied = self._elements(n, self.local) * np.prod(self.per_group, axis=1) / self.warps
+            total += np.where(packed, 2 * copied, 0.0)
+        for n in self._written:
+            total += self._stores(n) * self._warp(n, _LINE)
         return np.asarray(total * warps)
 
-    def _stores(self, view: View, strides: Sequence[int]) -> Floats:
+    @cached_property
+    def _written(self) -> range:
+        """The outputs' numbers among all arrays."""
+        return range(len(self.access.h.inputs), len(self.access.arrays))
+
+    def _stores(self, n: int) -> Floats:
         """Stores of a work-item in all, of one output."""
-        kept = list(self.access.kept)
-        tiles = np.prod((self.per_group * np.ceil(self.lt / self.step))[:, kept], axis=1)
-        return np.asarray(tiles * self.points / self._lanes(view, strides))
+        tiles = product(self.per_group * np.ceil(self.lt / self.step), self.access.kept)
+        return np.asarray(tiles * self.points / self._lanes[n])
 
-    def _written(self) -> Iterable[tuple[View, Sequence[int]]]:
-        for view in self.access.h.outputs:
-            yield view, view.linear(view.accesses[0]).coefficients or (0,) * self.access.h.rank
-
-    def _lanes(self, view: View, strides: Sequence[int]) -> Floats:
-        """Elements that one load or store takes: of vectors that begin at multiples of their size."""
-        found, widest = np.ones(len(self.pt)), int(self.width.max(initial=1))
-        if view.dtype.char == "e":  # converted one by one
-            return found
-        constants = [view.linear(access).constant for access in view.accesses]
-        for d, stride in enumerate(strides):
-            others = [*strides[:d], *strides[d + 1 :], *constants]
-            lanes = gcd(widest, *others)
-            if stride == 1:
-                found = np.where(self.moves[d], np.minimum(self.width, lanes), found)
+    @cached_property
+    def _lanes(self) -> list[Floats]:
+        """Elements of each array that one load or store takes: of vectors that begin at multiples of their size."""
+        found, widest = [], int(self.width.max(initial=1))
+        for array in self.access.arrays:
+            lanes = np.ones(len(self.pt))
+            for d, multiple in array.whole.items():
+                lanes = np.where(self.moves[d], np.minimum(self.width, gcd(multiple, widest)), lanes)
+            found.append(lanes)
         return found
 
     @cached_property
@@ -239,30 +242,33 @@ class _Gpu(Tiling):
                 left = np.maximum(left / lanes, 1.0)
         return found
 
-    def _warp(self, strides: Sequence[int], view: View, piece: int) -> Floats:
+    def _warp(self, n: int, piece: int) -> Floats:
         """Pieces of memory that one load or store of a warp touches."""
-        dims = sorted([d for d, s in enumerate(strides) if s], key=lambda d: abs(strides[d]))
-        size, lanes = view.dtype.itemsize, self._lanes(view, strides)
-        apart = [abs(strides[d]) * size * np.where(self.moves[d], self.width, 1.0) for d in dims]
-        return _pieces(apart, [self._across[:, d] for d in dims], size * lanes, piece)
+        array = self.access.arrays[n]
+        dims = sorted([d for d, s in enumerate(array.strides) if s], key=lambda d: abs(array.strides[d]))
+        size = array.view.dtype.itemsize
+        apart = [abs(array.strides[d]) * size * np.where(self.moves[d], self.width, 1.0) for d in dims]
+        return _pieces(apart, [self._across[:, d] for d in dims], size * self._lanes[n], piece)
 
-    def _box(self, view: View, points: Floats) -> tuple[Floats, Floats]:
-        """Elements of an array, and pieces of memory, that so many points in each dimension read or write."""
-        boxes = [view.box(axis, [*points.T]) + 0 * points[:, 0] for axis in range(len(view.shape))]
-        axes = sorted([n for n, s in enumerate(view.strides) if s], key=lambda n: abs(view.strides[n]))
-        size = view.dtype.itemsize
-        sizes = [np.minimum(boxes[n], view.shape[n]) for n in axes]
-        strides = [abs(view.strides[n]) * size for n in axes]
-        elements = np.prod(boxes, axis=0) if boxes else np.ones(len(points))
-        return elements, _pieces(strides, sizes, size, self.unit.sector) + 0 * points[:, 0]
+    def _boxes(self, n: int, points: Floats) -> list[Floats]:
+        """Elements along each axis of an array, nearest first, that so many points in each dimension reach."""
+        more = points - 1
+        return [one + more @ np.array(each, float) for _, _, one, each in self.access.arrays[n].axes]
+
+    def _elements(self, n: int, points: Floats) -> Floats:
+        """Elements of an array that so many points in each dimension read."""
+        return np.asarray(np.prod(self._boxes(n, points), axis=0) * np.ones(len(points)))
 
     def _traffic(self) -> Floats:
         """Bytes from and to the cache that units share."""
-        h, unit, total = self.access.h, self.unit, np.zeros(len(self.groups))
+        unit, total = self.unit, np.zeros(len(self.groups))
         tile = np.minimum(self.local, self.extents)
-        for n, view in enumerate(h.inputs):
-            total += unit.sector * self.groups * self._tiles(n) * self._box(view, tile)[1]
-        for view, strides in self._written():
-            stores = self.groups * self.warps / _WARP * self._stores(view, strides)
-            total += unit.stored * stores * self._warp(strides, view, unit.stored)
+        for n, view in enumerate(self.access.h.inputs):
+            size, axes = view.dtype.itemsize, self.access.arrays[n].axes
+            sizes = [np.minimum(box, axis[1]) for box, axis in zip(self._boxes(n, tile), axes, strict=True)]
+            sectors = _pieces([axis[0] * size for axis in axes], sizes, size, unit.sector)
+            total += unit.sector * self.groups * self._tiles(n) * sectors
+        for n in self._written:
+            stores = self.groups * self.warps / _WARP * self._stores(n)
+            total += unit.stored * stores * self._warp(n, unit.stored)
         return total
