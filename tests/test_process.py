@@ -217,24 +217,55 @@ thread.join()
     assert (done.stdout, done.stderr, done.returncode) == ("True", "", 0)
 
 
-def test_numpy_computes_in_a_forked_child() -> None:
+def test_numpy_computes_in_a_child_of_a_process_with_devices(tmp_path: Path) -> None:
+    """Also what kernels would compute as one, or on several devices; the user is told once, the rest is an error."""
     code = """
-import os, numpy as np, mdhnp
-a = np.arange(12.0).reshape(3, 4)
-def call(host):
-    with mdhnp.config(host=host, specialise="always"):
-        return mdhnp.matmul(a, a.T)
-call("never")
-if os.fork() == 0:
-    right = np.array_equal(call("auto"), a @ a.T)
+import os, sys, warnings
+import numpy as np
+import mdhnp
+a = np.random.default_rng(0).random((300, 400))
+
+@mdhnp.fuse
+def softmax(x):
+    e = mdhnp.exp(x - mdhnp.max(x, axis=1, keepdims=True))
+    return e / mdhnp.sum(e, axis=1, keepdims=True)
+
+def raises(call):
     try:
-        call("never")
-    except mdhnp.NoDeviceError as error:
-        os.write(1, str((right, "spawn" in str(error))).encode())
-    os._exit(0)
-os.wait()
+        call()
+    except RuntimeError as error:  # of a device, or of one of several
+        return "'spawn' or 'forkserver'" in str(error)
+
+def by_kernels():
+    with mdhnp.config(host="never"):
+        mdhnp.matmul(a, a.T)
+
+right = np.exp(a - a.max(1, keepdims=True))
+right /= right.sum(1, keepdims=True)
+assert mdhnp.devices()
+with mdhnp.device("cpu/2"):
+    by_kernels()
+    whole = mdhnp.asarray(a)
+    child = os.fork()
+    if child == 0:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for specialise in ("auto", "always"):
+                with mdhnp.config(host="auto", specialise=specialise):
+                    np.testing.assert_allclose(mdhnp.matmul(a, a.T), a @ a.T)
+                    np.testing.assert_allclose(softmax(a), right)
+        (told,) = caught
+        assert "'spawn' or 'forkserver'" in str(told.message), told
+        assert told.filename == sys.argv[1], told
+        assert raises(by_kernels)
+        assert raises(lambda: whole + 1)
+        os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("(True, True)", "", 0)
+    script = tmp_path / "program.py"
+    script.write_text(code)
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(script), str(script)],
+        env={**os.environ, "PYTHONPATH": paths}, check=True, timeout=LONG,
+    )  # fmt: skip

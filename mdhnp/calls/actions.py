@@ -41,7 +41,8 @@ def is_estimated(p: Progress, _: Any) -> bool:
 
 def takes_opencl(p: Progress, _: Any) -> bool:
     """Whether OpenCL had to be loaded: NumPy cannot compute, or surely takes longer than loading and compiling."""
-    needed = p.request.mode.decides != "measurements" or p.request.numpy is None
+    chosen = p.request.mode.decides != "measurements" and not loading.is_lost()
+    needed = chosen or p.request.numpy is None
     if p.request.devices or not (needed or seconds_by_numpy(p.request.numpy) > HEAVY * (loading.LOADING + COMPILING)):
         return False
     try:
@@ -66,10 +67,6 @@ def only_kernels(p: Progress, _: Any) -> "tuple[Device, str] | None":
         return None
     best = loading.candidates.fastest_kernels(request.mdhom, request.devices) if len(request.devices) > 1 else None
     return (best and best.device) or request.device, why
-
-
-def is_lost(p: Progress, _: Any) -> bool:
-    return p.request.numpy is not None and all([device.lost for device in p.request.devices])
 
 
 def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
@@ -142,6 +139,13 @@ def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
             p.spent = each.pop(h, p.spent)
 
     return action
+
+
+def put_unloaded(p: Progress, _: Any) -> None:
+    lost = loading.is_lost()
+    if lost:
+        loading.say_lost()
+    put_numpy("the devices were lost when this process was forked" if lost else "OpenCL is not loaded yet")(p, None)
 
 
 def put_measured(p: Progress, plan: Any) -> None:

@@ -5,6 +5,7 @@ few calls never loads OpenCL. The modules that need it are attributes of this on
 for: `loading.kernels` is `mdhnp.calls.kernels`.
 """
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mdhnp.calls.entry import Spent
 from mdhnp.mdh import Computation
 from mdhnp.process import process, unforked
+from mdhnp.warning import warn
 
 if TYPE_CHECKING:
     from mdhnp.calls import build, candidates, contest, debug, kernels, rewritings, search
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from mdhnp.tuning.search import session
 
 __all__ = [
-    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "contest", "debug", "devices", "kernels", "load",
-    "load_meanwhile", "maps", "matrices", "rewrite", "rewritings", "search", "session", "times", "unloaded",
+    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "contest", "debug", "devices", "is_lost",
+    "kernels", "load", "load_meanwhile", "maps", "matrices", "rewrite", "rewritings", "say_lost", "search", "session",
+    "times", "unloaded",
 ]  # fmt: skip
 
 #: Seconds that it takes to load drivers and all that makes kernels, on the machine of the tables.
@@ -69,7 +72,7 @@ class Unloaded:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: a forked child does not have the thread that loads."""
+        """Begin anew."""
         self.all, self.each, self.begun = Spent(), dict[Computation, UnloadedSpent](), False
 
     @cached_property
@@ -79,21 +82,53 @@ class Unloaded:
         return 0.0 if private.tuning_file().exists() else LOADING
 
 
+def _none() -> "tuple[Device, ...]":
+    return ()
+
+
 unloaded = Unloaded()
-process.at_fork(unloaded.forget)
-
-
 #: Gives the devices that calls may use now: none as long as OpenCL is not loaded.
-devices: "Callable[[], tuple[Device, ...]]" = lambda: ()  # noqa: E731
+devices: "Callable[[], tuple[Device, ...]]" = _none
+
+
+def _forked() -> None:
+    """Begin anew in a forked child: it has neither the thread that loads, nor those of the parent's devices."""
+    unloaded.forget()
+    globals().update(devices=_none)
+
+
+process.at_fork(_forked)
+
+
+def is_lost() -> bool:
+    """Whether this process was forked from one that had found devices, so that it cannot have any."""
+    found = sys.modules.get("mdhnp.runtime.devices") if process.forks else None
+    return found is not None and found.are_lost()
+
+
+def say_lost() -> None:
+    """Warn the user of a forked child once; there is nothing to load meanwhile."""
+    if not unloaded.begun:
+        unloaded.begun = True
+        warn(
+            "NumPy computes this process's calls: it was forked from one that has OpenCL devices, which does not "
+            "survive that; for kernels start processes with multiprocessing's 'spawn' or 'forkserver' method"
+        )
 
 
 def load() -> "tuple[Device, ...]":
-    """Load OpenCL, and all that makes kernels; NoDeviceError if none is there, or ``MDHNP_DEVICE`` names none."""
+    """Load OpenCL, and all that makes kernels; NoDeviceError if none is there, or ``MDHNP_DEVICE`` names none.
+
+    Also in a child that was forked from a process that had found them.
+    """
     global devices  # noqa: PLW0603
     with unforked():
         import_module("mdhnp.calls.kernels")  # so that the next call need not
         candidates: Callable[[], tuple[Device, ...]] = import_module("mdhnp.runtime.devices").candidates
         usable = candidates()
+    for each in usable:
+        for device in each.members:
+            device.check()
     devices = candidates
     return usable
 

@@ -29,9 +29,8 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     # A first call: who computes it?
     (new, called, do.is_empty, do.put_nothing, final),
     (new, called, do.takes_opencl, do.nothing, new),
-    (new, called, do.is_unloaded, do.put_numpy("OpenCL is not loaded yet"), unloaded),
+    (new, called, do.is_unloaded, do.put_unloaded, unloaded),
     (new, called, do.only_kernels, do.choose_device, chosen),
-    (new, called, do.is_lost, do.put_numpy("the devices were lost when this process was forked"), final),
     (new, called, do.estimated_device, do.choose_device, chosen),
     (new, called, do.is_estimated, do.put_numpy("estimated to be the fastest"), final),
     (new, called, do.measured_kernels, do.put_measured, kernels),

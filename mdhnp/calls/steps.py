@@ -55,6 +55,8 @@ class CallRequest:
 
         Where all kernels of what rules made of it are `built`, they are taken, wherever they are kept.
         """
+        if self.devices and not self.mode.resident and loading.is_lost():
+            return replace(self, devices=()).plan()  # NumPy computes what it can
         graph = self._graph()
         if self.devices and self.devices[0].several:
             group: Any = self.devices[0]

@@ -81,6 +81,11 @@ def devices() -> tuple[Device, ...]:
         return _listed()
 
 
+def are_lost() -> bool:
+    """Whether this process is a forked child of one that had found devices."""
+    return any(device.lost for found in _found for device in found)
+
+
 def find_device(spec: "str | int | Device") -> Device:
     """Give the best device that fits `spec`; NoDeviceError, which lists what there is, if none does.
 
