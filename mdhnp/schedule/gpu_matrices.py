@@ -64,7 +64,7 @@ _MADE = 24
 #: an array; and extents of which there are all in a tile, or one.
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
-_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4, 5)
+_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
 #: Where they are asked for behind the work: 48.9 instead of 41.7 Tflop/s in float64, but 12.4 instead of 13.1 in
 #: complex128 (NVIDIA H100). Of complex64 each further tile in flight costs 1.5 %.
 _DOUBLE_STAGES, _PAIR_STAGES = (4, 3, 2), (2,)
