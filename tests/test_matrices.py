@@ -166,6 +166,20 @@ def test_factors_that_parts_cannot_represent(name: str, kernel: str) -> None:
     assert (True in found) == doubtful
 
 
+@pytest.mark.parametrize("name", [name for name, atom in ATOMS.items() if atom.split])
+def test_sums_that_are_too_large_are_doubted_whatever_is_added_to_them(name: str) -> None:
+    """What is cut off of the largest float, again and again, leaves less than that."""
+    rng = np.random.default_rng(4)
+    a, b = (rng.uniform(0.5, 2, shape).astype(np.float32) for shape in ((38, 50), (50, 12)))
+    a[17], b[4] = 1e30, 1e30
+    h, caps = GEMM.bind(a, b), replace(MATRICES, atoms=(name,))
+    access = AccessPattern(lowered(h)[0].mdhom)
+    _, s = next(matrix_schedules(access, caps, default(access.h, CAPS)))
+    got, doubtful = _run(h, [a, b], s, caps)
+    assert True in doubtful
+    _assert_as_numpys(got, a, b)
+
+
 def test_factors_that_parts_cannot_represent_on_devices(multiplying: Device, name: str) -> None:
     arrays, _ = _special(name)
     h = GEMM.bind(*arrays)

@@ -25,8 +25,8 @@ BITS = np.dtype(np.uint32)
 #: 2^-126, where a unit need not tell numbers from 0.
 _SMALLEST = (25 << 24) - 1
 _MOST = 2**32 - 1
-#: The float32 behind 1, times which the largest float is infinite.
-_MORE = "1.00000011920928955078125"
+#: A little more than 1: times that the largest float is infinite, and what a thousand cuts leave of it.
+_MORE = "1.0001220703125"
 #: Whether some work-item of the group doubts its results.
 _DOUBT = Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
 

@@ -107,7 +107,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       acc2 = acc2 + part2;
       acc3 = acc3 + part3;
     }
-    const float2 nothing0 = ((((acc0 * (float2)(1.0000001192092896f)) * (float2)(0.0f)) + ((acc1 * (float2)(1.0000001192092896f)) * (float2)(0.0f))) + ((acc2 * (float2)(1.0000001192092896f)) * (float2)(0.0f))) + ((acc3 * (float2)(1.0000001192092896f)) * (float2)(0.0f));
+    const float2 nothing0 = ((((acc0 * (float2)(1.0001220703125f)) * (float2)(0.0f)) + ((acc1 * (float2)(1.0001220703125f)) * (float2)(0.0f))) + ((acc2 * (float2)(1.0001220703125f)) * (float2)(0.0f))) + ((acc3 * (float2)(1.0001220703125f)) * (float2)(0.0f));
     if ((least0 < 419430399u) | ((nothing0.lo != 0.0f) | (nothing0.hi != 0.0f))) {
       doubtful_l[0] = (int)1;
     }

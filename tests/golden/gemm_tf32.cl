@@ -136,7 +136,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     doubtful_l[0] = 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  const float2 nothing0 = ((acc0 * (float2)(1.0000001192092896f)) * (float2)(0.0f)) + ((acc1 * (float2)(1.0000001192092896f)) * (float2)(0.0f));
+  const float2 nothing0 = ((acc0 * (float2)(1.0001220703125f)) * (float2)(0.0f)) + ((acc1 * (float2)(1.0001220703125f)) * (float2)(0.0f));
   if ((least0 < 419430399u) | ((nothing0.lo != 0.0f) | (nothing0.hi != 0.0f))) {
     doubtful_l[0] = (int)1;
   }
