@@ -372,13 +372,23 @@ def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device, dty
     )
 
 
-def test_a_stage_claimed_elsewhere_is_not_tuned_twice(device: Device):
+def test_a_stage_claimed_elsewhere_is_not_tuned_twice_and_tune_says_so(device: Device):
     a = np.ones((20, 30), np.float32)
+
+    def both() -> None:
+        mdhnp.matmul(a, a.T)
+        mdhnp.matmul(a.T, a)
+
     h = canonical(mdhnp.explain(mdhnp.matmul, a, a.T).launches[0].mdhom)
     key = key_of(h, device)
     owner = cache().claim(key)
     try:
-        assert mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False) == ()
+        with pytest.raises(RuntimeError, match=r"another process is tuning .* of 20×20×30 at this moment"):
+            mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)
+        with pytest.warns(RuntimeWarning, match=r"another process is tuning .* of 20×20×30 at this moment") as said:
+            (tuned,) = mdhnp.tune(both, budget=5.0, evaluations=2, progress=False)
+        assert said[0].filename == __file__
+        assert tuned.mdhom.extents == (30, 30, 20)
     finally:
         cache().release(key, owner)
 

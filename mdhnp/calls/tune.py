@@ -12,7 +12,7 @@ from mdhnp.calls.request import Request
 from mdhnp.calls.rewritings import name_of, trying
 from mdhnp.calls.store import forget
 from mdhnp.fusion.rewrite import rewritings
-from mdhnp.mdh import Graph
+from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.pending import synchronize
@@ -23,6 +23,7 @@ from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
+from mdhnp.warning import warn
 
 #: Rewritings that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
 _TUNED, _NEAR = 2, 2.0
@@ -44,6 +45,7 @@ class Tuning:
         beside: Sequence[Device] = (),
     ) -> None:
         self.found: list[Tuned] = []
+        self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, None] = {}  # of the stages that were seen, in order
         self._stopped = False
         self._how = budget, evaluations, seed, progress, beside
@@ -55,7 +57,10 @@ class Tuning:
                 continue
             self.keys[key] = None
             tuned, self._stopped = tune_stage(h, device, *self._how)
-            self.found += [tuned] if tuned is not None else []
+            if tuned is None:
+                self.claimed.append(h)
+            else:
+                self.found.append(tuned)
         for request in requests:
             if not self._stopped:
                 settle(request)
@@ -158,12 +163,13 @@ def tune(
     Returns
     -------
     tuple of Tuned
-        One a stage; fewer where another process is tuning the same stage at this moment.
+        One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them at this moment.
 
     Raises
     ------
     RuntimeError
-        If the measuring process cannot start, or not even the default schedule can be measured.
+        If the measuring process cannot start, not even the default schedule can be measured, or another process is
+        tuning all stages at this moment.
     ValueError
         If `devices` is empty, or they differ in name, driver or runtime, or one is named twice.
     NoDeviceError
@@ -196,7 +202,18 @@ def tune(
                 tuning.tune_rewritings(call, graph, device)
         finally:
             forget()
+    if tuning.claimed:
+        _say_claimed(tuning.claimed, nothing=not tuning.found)
     return tuple(tuning.found)
+
+
+def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:
+    """Raise or, if something was tuned, warn since another process was tuning stages."""
+    which = ", ".join([f"{h} of {'×'.join(map(str, h.extents)) or 'one point'}" for h in claimed])
+    said = f"tune: another process is tuning {which} at this moment; later calls use what it finds"
+    if nothing:
+        raise RuntimeError(f"{said}, and nothing is left to tune here")
+    warn(said)
 
 
 def _equal(specs: Sequence[str | int | Device]) -> tuple[Device, ...]:
