@@ -15,6 +15,7 @@ from mdhnp.schedule.accuracy import float_sums, longest_chain
 from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.layout import WIDEST, tile_itemsize
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.model_gpu import FEWEST_ITEMS
 from mdhnp.schedule.schedule import DeviceCaps
 
 Ints = npt.NDArray[np.int64]
@@ -25,6 +26,8 @@ _KEPT, _CHANGES = 16, 12
 _BEGUN, _BESIDE, _MOST = 256, 32, 1024
 #: Points of a work-item, at most, in all and along a dimension; extents, at most, that have a work-item a point.
 _POINTS, _ALONG, _WHOLE = 16, 16, 32
+#: Rows of a sum's largest input that a work-item reads at the same time, at most: they are far from each other.
+_ROWS = 4
 #: Work-groups a compute unit over which a reduction is split.
 _SPLITS = (0, 1, 2, 4, 8, 16)
 
@@ -61,11 +64,12 @@ class _Tiles:
         self.vector, self.split = self.copies.stop, self.copies.stop + 1
 
     def _vectors(self) -> list[tuple[int, int]]:
-        """Dimensions along which an array is contiguous, with the elements of the widest load."""
+        """Dimensions along which the largest input or the map's results are contiguous, with a load's most elements."""
         h = self.access.h
         size = max(v.dtype.itemsize for v in (*h.inputs, *h.outputs))
         lanes = WIDEST // size
-        near = [d for d in range(h.rank) if self.access.near_any(d) or d in self.access.near_output]
+        results = () if self.access.combined else self.access.near_output
+        near = sorted({*self.access.walked, *results})
         dims = [d for d in near if h.extents[d] >= lanes and (d in self.access.kept or self.splits)]
         return [(d, lanes) for d in dims] if lanes > 1 and not h.calls_text else []
 
@@ -131,6 +135,11 @@ class _Tiles:
         able = (np.prod(items, axis=1) <= min(_MOST, self.caps.max_work_group)) & (np.prod(points, axis=1) <= _POINTS)
         able &= (points <= _ALONG).all(axis=1) & (points % along == 0).all(axis=1)
         able &= ((step < 2 * extents) | (step == 1)).all(axis=1) & (points <= np.maximum(extents, along)).all(axis=1)
+        if self.access.combined:
+            if not any(self.kept[d] for d in self.access.walked):
+                able &= np.prod(points[:, self.kept], axis=1) <= _ROWS
+        else:
+            able &= np.prod(items, axis=1) >= min(FEWEST_ITEMS, self.access.h.points)
         if not self.shares:
             able &= (items[:, ~self.kept] == 1).all(axis=1)
         rows, items, points, step, dims, lanes, along = (
