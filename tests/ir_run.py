@@ -193,6 +193,7 @@ def _multiply_wide(s: st.WideProducts, items: Sequence[_Item]) -> None:
     for p in s.products:
         (at,) = {item.index(p.at) for item in items}
         a = np.array([[item.value(v) for v in p.a] for item in items])
+        a = -a if p.negated else a
         for block in range(len(p.into) // 2):
             inside, below = (n + k % 8 * wide, k // 8) if s.turned else (n * wide + k % wide, k // wide)
             where = at + (block * s.beside + below * s.below) // atom.itemsize + inside

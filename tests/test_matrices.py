@@ -248,6 +248,21 @@ def test_parts_of_complex_factors_that_parts_cannot_represent(name: str) -> None
     assert (True in found) == doubtful
 
 
+@pytest.mark.parametrize("what", ["a conjugate", "the other sign"])
+def test_sums_of_several_products_of_several_subgroups(what: str) -> None:
+    """Producers prepare each factor with columns, and what is negative is subtracted."""
+    function, dtype, wanted = TWICE[what]
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-9, 10, shape) + 1j * rng.integers(-9, 10, shape) for shape in ((40, 70), (70, 18)))
+    a, b = a.astype(dtype), b.astype(dtype)
+    h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
+    access, caps = AccessPattern(lowered(h)[0].mdhom), replace(MATRICES, atoms=("3xtf32 of warpgroups",))
+    _, found = next(matrix_schedules(access, caps, default(access.h, CAPS)))
+    assert ATOMS[found.atom].warps > 1
+    got, _ = _run(h, [a, b], found, caps)
+    np.testing.assert_array_equal(got, wanted(a, b))
+
+
 def test_sums_that_round_each_product_are_no_instructions() -> None:
     """A function that adds products itself means what NumPy computes: each is rounded."""
     a, b = np.ones((20, 24), np.float32), np.ones((24, 18), np.float32)

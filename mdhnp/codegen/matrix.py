@@ -106,7 +106,7 @@ class _Products:
         """All steps at once: subgroups wait for their sums, while others multiply."""
         c, atom, found = self._c, self._atom, list[WideProduct]()
         halves, depth = atom.shape[0] // DOWN, atom.shape[2]
-        rows, ((factor,), ((number, _),)) = c.offsets(self._rows), (self._left, self._right)
+        rows, number = c.offsets(self._rows), self._right[0][0]
         operand = wide_operand(c.h, c.s, number)
         along_columns = in_blocks(c.h, c.s, self._right[0])
         along = [d for d in c.kept if d not in (self._rows, self._columns, *dict(operand.kept))]
@@ -116,20 +116,26 @@ class _Products:
             others = dict(zip(along, combo, strict=True))
             for n in range(0, len(rows), halves):
                 downs = rows[n : n + halves]
-                into = tuple([r for near, column in across for r in self._into(0, downs, column, others | near)])
+                into = [
+                    tuple([r for near, column in across for r in self._into(m, downs, column, others | near)])
+                    for m in range(len(self._sums))
+                ]
                 for step in range(c.s.local_tile[self._terms] // depth):
-                    (a,) = self._loaded(
-                        "a", factor, atom.a, [downs], step * depth, others | dict.fromkeys(beside[0], 0)
-                    )
-                    left = parts(c, atom, "a", factor[0], a)
-                    self._watch([left], ZERO, 1, 0)
-                    at = constant(step * depth // operand.wide)
+                    first, zeros = step * depth, others | dict.fromkeys(beside[0], 0)
+                    left = {}
+                    for factor in self._left:
+                        (a,) = self._loaded("a", factor, atom.a, [downs], first, zeros)
+                        left[factor] = parts(c, atom, "a", factor[0], a)
+                    self._watch([*left.values()], ZERO, 1, 0)
+                    at = constant(first // operand.wide)
                     for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
-                        if prepares(c.s):
-                            where = prepared_at(operand, turn, other, self._local, at, ZERO)
-                        else:
-                            where = self._copied_at(number, along_columns, step * depth)
-                        found.append(WideProduct(into, left[one], where))
+                        for m, p in ((m, p) for m, some in enumerate(self._sums) for p in some):
+                            if prepares(c.s):
+                                part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
+                                where = prepared_at(operand, turn, part, self._local, at, ZERO)
+                            else:
+                                where = self._copied_at(number, along_columns, first)
+                            found.append(WideProduct(into[m], left[p.left][one], where, p.negated))
         near, far, buffer = DOWN * WIDEST, operand.width * WIDEST, operand_buffer(c, number)
         if not prepares(c.s):
             far, buffer = max(c.layouts[number].block_strides) * atom.itemsize, c.tile(c.h.inputs[number])

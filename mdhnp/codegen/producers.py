@@ -33,16 +33,15 @@ def prepared_at(operand: Operand, turn: Index, part: int, local: Mapping[int, In
 def declare_operand(c: Context) -> None:
     """Declare the local memory for what producers prepare; at the kernel's beginning."""
     if prepares(c.s):
-        number = _columns_factor(c)[0]
+        number = _columns_factors(c)[0][0]
         operand = wide_operand(c.h, c.s, number)
         c.build.add(AllocLocal(operand_buffer(c, number), PREPARED * operand.parts * operand.size, aligned=True))
 
 
-def _columns_factor(c: Context) -> Factor:
+def _columns_factors(c: Context) -> tuple[Factor, ...]:
     found = operands(c.h, *c.s.atom_dims)
     assert found is not None
-    (factor,) = found[1]
-    return factor
+    return found[1]
 
 
 def _taken_apart(number: Index, digits: Sequence[tuple[int, int]]) -> dict[int, Index]:
@@ -54,9 +53,10 @@ def _taken_apart(number: Index, digits: Sequence[tuple[int, int]]) -> dict[int, 
 
 
 def prepare_operand(c: Context, item: Index, turn: Index) -> None:
-    """Write the factor with columns as wide instructions read it: by producers, of which `item` is one."""
-    b, (number, access), (_, columns, terms) = c.build, _columns_factor(c), c.s.atom_dims
-    operand, atom, items = wide_operand(c.h, c.s, number), ATOMS[c.s.atom], producers(c.s)
+    """Write the factors with columns as wide instructions read them: by producers, of which `item` is one."""
+    b, factors, (_, columns, terms) = c.build, _columns_factors(c), c.s.atom_dims
+    number, atom, items = factors[0][0], ATOMS[c.s.atom], producers(c.s)
+    operand = wide_operand(c.h, c.s, number)
     buffer, total = operand_buffer(c, number), operand.size // operand.wide
     watched = found_least(c) if atom.split else None
     # Neighbours have neighbouring columns, but so many that nothing is divided by others than powers of two.
@@ -71,13 +71,15 @@ def prepare_operand(c: Context, item: Index, turn: Index) -> None:
             local = dict.fromkeys(range(c.h.rank), ZERO) | _taken_apart(block, operand.combined)
             local |= _taken_apart(n, (*operand.kept, (columns, operand.columns)))
             at = [local | {terms: below * operand.wide + k} for k in range(operand.wide)]
-            values = tuple([b.name("b", load(c, number, access, Point(p, p))) for p in at])
-            found = parts(c, atom, "b", number, values)
-            for part in range(operand.parts):
-                where = prepared_at(operand, turn, part, local, below, n)
-                for k, value in enumerate(found[part]):
-                    b.add(Store(buffer, where + k, value))
-            if watched is not None:
-                look(c, watched, values)
+            each = operand.parts // len(factors)
+            for place, (factor, access) in enumerate(factors):
+                values = tuple([b.name("b", load(c, factor, access, Point(p, p))) for p in at])
+                found = parts(c, atom, "b", factor, values)
+                for part in range(each):
+                    where = prepared_at(operand, turn, place * each + part, local, below, n)
+                    for k, value in enumerate(found[part]):
+                        b.add(Store(buffer, where + k, value))
+                if watched is not None:
+                    look(c, watched, values)
     if watched is not None:
         doubt_if_small(c, watched)

@@ -160,6 +160,7 @@ class ComputeUnit:
     # at work, and by the bytes of a row's terms; seconds of a producer for a copy, and to prepare 16 bytes of terms.
     wide_rows: float = 5.5
     wide_alone: float = 0.72
+    wide_pairs: float = 0.5  # of complex numbers: not measured, so that only a search tries them
     copy: float = 3e-8
     prepare: float = 4e-8
     deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)

@@ -163,7 +163,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 wide = atom.warps > 1
                 in_flight = _in_flight(h, atom)
-                prepared = PREPARED * (2 if atom.split else 1) * y.size * s.points
+                prepared = PREPARED * (2 if atom.split else 1) * len(right) * y.size * s.points
                 room = fit - (prepared if wide and atom.packed == 1 else 0)
                 stages = min(room // (left_tile.elements + right_tile.elements), in_flight[0])
                 if stages < in_flight[-1]:
@@ -306,7 +306,7 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
     groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
     # Sums that are exact enough are combined as rarely as a chain may be long.
     rarely = s.combine_on == "local" and (not ATOMS[s.atom].rounds or is_wide(s))
-    most = MOST_ROUNDED if ATOMS[s.atom].rounds else LONGEST
+    most = MOST_ROUNDED // max(map(len, products(h) or ())) if ATOMS[s.atom].rounds else LONGEST
     every = max(most // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
     return replace(s, local_copies=tuple(_copy(access, caps, n, s) for n in range(len(h.inputs))))

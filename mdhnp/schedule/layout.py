@@ -110,7 +110,7 @@ class Operand(NamedTuple):
     """How the factor with columns lies in local memory as wide matrix instructions read it.
 
     For each point of the other combined dimensions 16 bytes of terms of each column, then the next 16 bytes of terms.
-    Where the atom splits numbers, all high parts come before all low ones.
+    Where the atom splits numbers, all high parts come before all low ones; several factors follow each other.
     """
 
     #: Combined dimensions that move the factor beside the terms, and kept ones beside the columns, with their points.
@@ -119,7 +119,7 @@ class Operand(NamedTuple):
     #: Points along the atom's columns and terms.
     columns: int
     terms: int
-    #: Elements of 16 bytes, and parts of each number.
+    #: Elements of 16 bytes, and parts of each number, of all factors.
     wide: int
     parts: int
 
@@ -135,13 +135,14 @@ class Operand(NamedTuple):
 
 
 def wide_operand(h: MdHom, s: Schedule, number: int) -> Operand:
-    """Return the layout of the input that is the factor with columns."""
+    """Return the layout of the factors with columns, of which an input is one."""
     atom, (_, columns, terms) = ATOMS[s.atom], s.atom_dims
+    both = [copy is not None and view.depends_on(columns) for view, copy in zip(h.inputs, s.local_copies, strict=True)]
     moving = [d for d in range(h.rank) if d not in s.atom_dims and h.inputs[number].depends_on(d)]
     combined, kept = (
         tuple([(d, s.footprint(d)) for d in moving if d in side]) for side in (h.dims("pw"), h.dims("cc"))
     )
-    parts = 2 if atom.split else 1
+    parts = (2 if atom.split else 1) * sum(both)
     return Operand(combined, kept, s.footprint(columns), s.local_tile[terms], WIDEST // atom.itemsize, parts)
 
 

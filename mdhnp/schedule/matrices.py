@@ -137,7 +137,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     if not found or others or any(p.bytes for p in found):
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
-    able = [atom for atom in able if atom.warps == 1 or len(found) == 1]
+    able = [atom for atom in able if atom.warps == 1 or atom.packed == 1 or len(found) == 1]
     return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
 
 
@@ -227,7 +227,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
     short = not atom.rounds or s.combine_on == "local" or one_sum(h)
     require(short, "combine_on: the atom's sums are short, so for each local tile")
-    points = s.combine_every * prod(s.local_tile[d] for d in h.dims("pw"))
+    points = s.combine_every * prod(s.local_tile[d] for d in h.dims("pw")) * max(map(len, products(h) or ()))
     often = not atom.rounds or s.combine_every == 1 or (atom.warps > 1 and points <= MOST_ROUNDED)
     require(often, "combine_every: the atom's sums are short, so for each local tile")
     if atom.warps > 1:
@@ -255,8 +255,11 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     tiles = tile_counts(h.extents, s.local_tile)
     require(all(tiles[d] == s.num_wg[d] for d in h.dims("cc")), "num_wg: several local tiles, and producers for one")
     require(only_operands, "local_copies: others than the operands are copied ahead")
-    require(sum(copy is not None for copy in s.local_copies) == 2, "local_copies: others than the operands are copied")
+    count = len({number for side in found for number, _ in side})
+    copied = sum(copy is not None for copy in s.local_copies)
+    require(copied == count, "local_copies: others than the operands are copied")
     if not prepares(s):
+        require(count == len(found), "atom: producers prepare nothing for several products")
         fits = in_blocks(h, s, found[1][0]) is not None
         require(fits, "local_copies: not in blocks of 16 bytes along the atom's columns or terms, beside each other")
     enough = PREPARED < s.stages <= MOST_STAGES

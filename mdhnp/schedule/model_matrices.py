@@ -109,7 +109,7 @@ class TileRead(NamedTuple):
         rows = [stride for axis, stride in enumerate(view.strides) if axis not in inside]
         rows += [view.shape[axis] * view.strides[axis] for axis in inside[-1:]]
         wide = gcd(run, view.offset, WIDEST // view.dtype.itemsize, *rows)
-        wide = wide if view.boundary is None else 1
+        wide = wide if view.boundary is None and _beside(access, inputs) == 1 else 1
         elements = len(inputs) * prod(boxes)
         return cls(elements, part, elements // wide, small=wide * view.dtype.itemsize < _ASYNCHRONOUS)
 
@@ -160,7 +160,9 @@ class ResultTile:
         many = self.warps > unit.few and not wide and not self._double
         crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
         if wide:
-            crowded = unit.wide_alone if self.warps == atom.warps else 1.0
+            crowded = (unit.wide_alone if self.warps == atom.warps else 1.0) * (
+                unit.wide_pairs if multiplied > 1 else 1
+            )
         self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in access.kept if d in access.near_output]
@@ -172,7 +174,7 @@ class ResultTile:
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
         self._wide, self._columns, self._chunk = wide, columns.size, WIDEST // atom.itemsize
-        self._prepares = atom.packed == 1
+        self._prepares, self._planes = atom.packed == 1, len(inputs[1])
         self._parts = prod(h.extents[d] for d in access.kept) * h.scalar.dtypes[0].itemsize
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
@@ -185,7 +187,7 @@ class ResultTile:
         computing = self._computing
         if self._wide:
             # Producers copy and prepare while others multiply.
-            prepared = self._columns * terms.points / self._chunk if self._prepares else 0.0
+            prepared = self._planes * self._columns * terms.points / self._chunk if self._prepares else 0.0
             working = (a.copies + b.copies) * unit.copy + prepared * unit.prepare
             filling = working / PRODUCERS * unit.lanes * unit.clock / points
             computing, reading = max(computing, filling), 0.0

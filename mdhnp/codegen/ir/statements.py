@@ -264,6 +264,8 @@ class WideProduct:
     a: tuple[Value, ...]
     #: Where the matrix begins, in elements.
     at: Index
+    #: Whether it is subtracted.
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,13 +112,15 @@ def registers(workers: int) -> tuple[str, str]:
     return more, less
 
 
-def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool) -> str:
-    """Ask for a function that adds to pairs of elements of C; it takes them, the elements of A, and where B lies.
+def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool, minus: bool) -> str:
+    """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
+
+    It takes these, the elements of A, and where B lies.
 
     Only factors of 2 bytes can be `turned`.
     """
     name, given, columns = _TYPES[atom.result], atom.registers(atom.a), 4 * pairs
-    last = f"p, 1, 1{f', {int(turned)}' if atom.packed > 1 else ''}"
+    last = f"p, {-1 if minus else 1}, 1{f', {int(turned)}' if atom.packed > 1 else ''}"
     sums, a = [f"s{n}" for n in range(2 * pairs)], [f"a{n}" for n in range(given)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in a), "ulong b"]
     into, left = (", ".join(f"%{n}" for n in range(*ends)) for ends in ((0, len(sums)), (len(sums), len(sums) + given)))
@@ -130,7 +132,7 @@ def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool) -> s
     matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
     text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, {last}; }}}}".format(columns)
     product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'
-    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_turned' if turned else ''}"
+    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_turned' if turned else ''}{'_minus' if minus else ''}"
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
 
 

@@ -220,7 +220,7 @@ class _Kernel:
         atom, write = ATOMS[s.atom], self._values
         self._line(ptx.PRODUCTS_BEGIN)
         for p in s.products:
-            function = ptx.wide_product(self._helpers, atom, len(p.into), turned=s.turned)
+            function = ptx.wide_product(self._helpers, atom, len(p.into), turned=s.turned, minus=p.negated)
             into = [f"&{write.name(r)}" for r in p.into]
             factor = ptx.matrix_at(self._helpers, s.buffer.name, write.index(p.at), s.below, s.beside)
             self._line(f"{function}({', '.join([*into, *(write.value(v).text for v in p.a), factor])});")
