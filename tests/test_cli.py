@@ -213,13 +213,13 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     keep(known, here, entry(0.0123), measurement(0), measurement(1), failed)
     known.put(there, entry())
     monkeypatch.setattr(cache_commands, "shipped_entries", lambda: {shipped: entry(), here: entry(1)})
-    header, *rows, path = run("cache", "list").stdout.splitlines()
+    header, *rows, path = run("cache", "list", "--all").stdout.splitlines()
     assert header.split()[:2] == ["id", "mdh"] and path == f"3 entries in {known.path}"
     assert [row.split()[0] for row in rows] == [identifier_of(k) for k in (here, there, shipped)]
     for part in ("Xeon (intel)", "6×5×7", "12.3 ms", "50", "2026-02-03", "tuned", entry().mdh):
         assert part in rows[0]
     for text, chosen in {"intel": [here], "pthread": [there], "XEON": [here], "no such": []}.items():
-        rows = run("cache", "list", "--device", text).stdout.splitlines()[1:-1]
+        rows = run("cache", "list", "--all", "--device", text).stdout.splitlines()[1:-1]
         assert [row.split()[0] for row in rows] == [identifier_of(k) for k in chosen]
 
     shown = run("cache", "show", identifier_of(here)[:6].upper()).stdout
@@ -235,13 +235,25 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     assert "3 entries begin with" in run("cache", "show", "", status=2).stderr
 
 
+def test_cache_list_shows_other_machines_entries_only_when_asked(known: TuningCache, device: Device) -> None:
+    here, there = key(device=device.identity), key(device=f"{device.identity}0")
+    known.put(there, entry())
+    hint = "1 entry of other machines or drivers: `--all` lists them, too\n"
+    assert run("cache", "list").stdout == f"no entries in {known.path}\n{hint}"
+    known.put(here, entry())
+    for arguments, shown, last in (((), [here], hint), (("--all",), [here, there], f"2 entries in {known.path}\n")):
+        printed = run("cache", "list", *arguments).stdout
+        assert [identifier_of(k) in printed for k in (here, there)] == [k in shown for k in (here, there)]
+        assert printed.endswith(last)
+
+
 def test_cache_files(known: TuningCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known.put(key(), entry())
     file = tmp_path / "tuned.json"
     assert run("cache", "export", file).stdout == f"1 entry written to {file}\n"
     known.clear()
     assert run("cache", "import", file).stdout == f"1 entry added to {known.path}\n"
-    assert "imported" in run("cache", "list").stdout
+    assert "imported" in run("cache", "list", "--all").stdout
     assert run("cache", "import", file).stdout == f"no entries added to {known.path}\n"
     file.write_text("{}")
     assert run("cache", "import", file, status=2).stderr.startswith(f"Error: {file}: not a file of tuned entries")

@@ -13,6 +13,7 @@ import click
 from mdhnp.cli.options import OutputFile
 from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table, shorten, writing
 from mdhnp.mdh.mdhom import dimension_names
+from mdhnp.runtime.devices import equal_devices
 from mdhnp.runtime.handle import Runtime
 from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache import BestSchedule, Key
@@ -22,7 +23,7 @@ from mdhnp.tuning.cache.wisdom import shipped_entries
 from mdhnp.tuning.lookup import GENERATOR
 
 _device_option = click.option(
-    "--device", metavar="TEXT", help="Only entries of this device: its runtime, or a part of what `list` shows."
+    "--device", metavar="TEXT", help="Only entries of this device: its runtime, or a part of what `list --all` shows."
 )
 
 
@@ -33,19 +34,24 @@ def cache() -> None:
 
 @cache.command("list")
 @_device_option
-def list_(device: str | None) -> None:
-    """List the entries: your own, and those that came with the package."""
+@click.option("--all", "everywhere", is_flag=True, help="Those of devices and drivers that are not here, too.")
+def list_(device: str | None, everywhere: bool) -> None:
+    """List the entries for this machine's devices: your own, and those that came with the package."""
+    chosen = {key: entry for key, entry in _known().items() if _is_on(key, device)}
+    present = {name for name in {key.device for key in chosen} if everywhere or equal_devices(name)}
     rows = [
         (
             identifier_of(key), shorten(entry.mdh, 80), _extents_of(key), _device_of(key), duration(entry.seconds),
             str(entry.evaluations), entry.tuned_at[:10], entry.source,
         )
-        for key, entry in _known().items() if _is_on(key, device)
+        for key, entry in chosen.items() if key.device in present
     ]  # fmt: skip
     if rows:
         titles = ("id", "mdh", "extents", "device", "time", "evaluations", "date", "source")
         print_table(titles, rows, right=("time", "evaluations"))
     click.echo(f"{_entries(len(rows))} in {tuning_cache().path}")
+    if elsewhere := len(chosen) - len(rows):
+        click.echo(f"{_entries(elsewhere)} of other machines or drivers: `--all` lists them, too")
     _warn()
 
 
@@ -157,7 +163,7 @@ def _find(identifier: str) -> tuple[Key, BestSchedule]:
     found = [pair for pair in _known().items() if identifier_of(pair[0]).startswith(identifier.lower())]
     if len(found) != 1:
         problem = f"{len(found)} entries begin with" if found else "no entry has"
-        raise click.UsageError(f"{problem} the id {identifier!r}; see `mdhnp cache list`")
+        raise click.UsageError(f"{problem} the id {identifier!r}; see `mdhnp cache list --all`")
     return found[0]
 
 
