@@ -43,6 +43,15 @@ class Job:
     def _hang(self) -> Any:
         time.sleep(3600)
 
+    def _once(self) -> Any:
+        """Stay, the first time, and be seen there."""
+        try:
+            with open(self.value, "x", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+        except FileExistsError:
+            return os.getpid()
+        return self._hang()
+
     def _unpicklable(self) -> Any:
         return lambda: None
 

@@ -79,7 +79,25 @@ def test_loading_ahead_may_take_as_long_as_what_waits_for_it() -> None:
 
 def test_a_job_ahead_that_ends_the_process() -> None:
     ahead(Job("exit"))
-    assert answers(Job("give", 1), Job("give", 2)) == ["failed: the helper process ended", 2]
+    assert answers(Job("give", 1), Job("give", 2)) == [1, 2]
+
+
+def test_one_that_was_killed_starts_again() -> None:
+    (idle,) = answers(Job("process"))
+    os.kill(idle, signal.SIGKILL)
+    (pid,) = answers(Job("process"))
+    assert pid != idle
+
+
+def test_one_that_was_killed_at_work_does_the_job_again(tmp_path: Path) -> None:
+    found: list[Any] = []
+    assert submit(Job("once", str(tmp_path / "pid")), found.append, found.append)
+    assert eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    killed = int((tmp_path / "pid").read_text())
+    os.kill(killed, signal.SIGKILL)
+    wait()
+    assert found not in ([], [killed])
+    assert isinstance(found[0], int)
 
 
 def test_it_gives_way_to_others_more_for_jobs_that_nobody_waits_for() -> None:

@@ -164,18 +164,22 @@ class _Helper:
             return None
 
     def _answer(self, job: Job) -> Any:
-        try:
-            servant = self._process or self._start()
-        except OSError:  # there can be no more processes
-            return job.run()
-        try:
-            self._give_way(servant, job)
-            return servant.ask(job.limit, job.run)
-        except TimeoutError:
-            error = f"no answer within {job.limit:.0f} s"
-        except (EOFError, OSError):
-            error = "the helper process ended"
-        self._close()
+        """Have the process do a job; another process where it was killed, which says nothing of the job, but once."""
+        for again in (True, False):
+            try:
+                servant = self._process or self._start()
+            except OSError:  # there can be no more processes
+                return job.run()
+            try:
+                self._give_way(servant, job)
+                return servant.ask(job.limit, job.run)
+            except TimeoutError:
+                error, again = f"no answer within {job.limit:.0f} s", False
+            except (EOFError, OSError):
+                error = "the helper process ended"
+            self._close()
+            if not again:
+                break
         raise RuntimeError(error)
 
     def _give_way(self, servant: Servant, job: Job) -> None:
