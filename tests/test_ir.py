@@ -20,8 +20,10 @@ from mdhnp.codegen import Program, generate, resized
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, canonical, cc, md_hom, stages
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import any_sizes, form
+from mdhnp.schedule.gpu import of_tiles
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
 STEPS = 100_000
@@ -74,15 +76,18 @@ def test_large_maps_of_gpus(shape: tuple[int, ...], dtype: str) -> None:
     text = f"a[{','.join(names)}], b[{names[-1]}] -> y[{','.join(names)}]"
     arrays = [x.astype(dtype) for x in (a, b)]
     h = md_hom(np.maximum, dict.fromkeys(names, cc), text).bind(*arrays)
-    program, built, chain = _of_gpus(h)
-    assert default(chain[0].mdhom, SMALL).vector_width == (2 if dtype == "f8" else 4)
-    walk_all(program, built, chain, steps=10**6)
-    _assert_right(h, arrays, program, built)
+    lanes, (stage,) = 2 if dtype == "f8" else 4, lowered(h)
+    last = AccessPattern(stage.mdhom).contiguous_first[0]
+    s = of_tiles(AccessPattern(stage.mdhom), {last: 32}, {last: lanes}, {})
+    for used in (None, replace(s, vector_dim=last, vector_width=lanes)):
+        program, built, chain = _of_gpus(h, used)
+        walk_all(program, built, chain, steps=10**6)
+        _assert_right(h, arrays, program, built)
 
 
-def _of_gpus(h: MdHom) -> tuple[Program, tuple[Procedure, ...], list[Stage]]:
+def _of_gpus(h: MdHom, s: Schedule | None = None) -> tuple[Program, tuple[Procedure, ...], list[Stage]]:
     chain = lowered(h)
-    used = [default(stage.mdhom, SMALL) for stage in chain]
+    used = [s or default(stage.mdhom, SMALL) for stage in chain]
     return generate(chain, used, SMALL, default), procedures(chain, used, SMALL, default), chain
 
 
