@@ -188,7 +188,10 @@ class ResultTile:
         if self._wide:
             # Producers copy and prepare while others multiply.
             prepared = self._planes * self._columns * terms.points / self._chunk if self._prepares else 0.0
-            working = (a.copies + b.copies) * unit.copy + prepared * unit.prepare
+            copying = (a.copies + b.copies) * unit.copy
+            if self._changes:
+                copying = (a.elements + b.elements) * unit.one_by_one
+            working = copying + prepared * unit.prepare
             filling = working / PRODUCERS * unit.lanes * unit.clock / points
             computing, reading = max(computing, filling), 0.0
         elif self._changes or a.small or b.small:
