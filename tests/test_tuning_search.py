@@ -200,7 +200,7 @@ def aim(h, tile: int, depth: int, stages: int, split: int):
     [
         ("gemm", (48, 24, 4, 1)),
         ("gemm", (32, 16, 4, 1)),
-        ("long", (48, 24, 4, 32)),
+        ("long", (48, 24, 3, 32)),
         ("float64", (32, 16, 2, 2)),
         ("contraction", (32, 8, 2, 2)),
     ],

@@ -12,13 +12,13 @@ from itertools import chain, product
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.factors import BITS, look, parts
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
-from mdhnp.codegen.ir.statements import PREPARED, LoadMatrix, MatrixProduct, WideProduct, WideProducts
+from mdhnp.codegen.ir.statements import LoadMatrix, MatrixProduct, WideProduct, WideProducts
 from mdhnp.codegen.ir.values import Apply, Load, Register, Value
 from mdhnp.codegen.producers import operand_buffer, prepared_at
 from mdhnp.codegen.reduce import Accumulators, elements
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.layout import WIDEST, is_wide, prepares, wide_operand
+from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, prepares, wide_operand
 from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_blocks, in_rows, operands, oriented
 
 

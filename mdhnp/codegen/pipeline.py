@@ -21,13 +21,13 @@ from mdhnp.codegen.ir.index import (
     open_tests,
     variable,
 )
-from mdhnp.codegen.ir.statements import MANY_STAGES, PREPARED, Copy, Pipeline
+from mdhnp.codegen.ir.statements import MANY_STAGES, Copy, Pipeline
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.producers import prepare_operand
 from mdhnp.codegen.tiles import Tile, local_tile
-from mdhnp.schedule.layout import prepares, producers
+from mdhnp.schedule.layout import PREPARED, prepares, producers
 from mdhnp.schedule.matrices import axis_of, operands
 
 # No dimension is named so.

@@ -7,10 +7,10 @@ import numpy as np
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.factors import doubt_if_small, found_least, look, parts
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, divided, even_part
-from mdhnp.codegen.ir.statements import PREPARED, AllocLocal, Store
+from mdhnp.codegen.ir.statements import AllocLocal, Store
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.layout import Operand, prepares, producers, wide_operand
+from mdhnp.schedule.layout import PREPARED, Operand, prepares, producers, wide_operand
 from mdhnp.schedule.matrices import Factor, operands
 
 

@@ -36,6 +36,8 @@ class Device:
         Same as ``caps.kind``.
     caps : DeviceCaps
         Sizes and limits, for schedules and the code generator.
+    refused : str
+        Why matrix instructions of its architecture are not used, if so; known once ``caps`` are.
     identity : str
         The same in every process on this machine as long as device and driver stay the same; the key of caches.
     svm : bool
@@ -79,7 +81,6 @@ class Device:
         self.driver: str = device.driver_version.strip()
         self._said = query_caps(device)
         self.kind = self._said.kind
-        #: Why matrix instructions that its architecture has are not used, if so; known with :attr:`caps`.
         self.refused = ""
         self.runtime: Runtime = _runtime(self.platform, self.kind)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)

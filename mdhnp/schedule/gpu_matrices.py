@@ -18,13 +18,12 @@ from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import WIDEST, is_wide, packed, prepares, tile_itemsize
+from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, prepares, tile_itemsize
 from mdhnp.schedule.matrices import (
     ACROSS,
     DOWN,
     MOST_COLUMNS,
     MOST_ROUNDED,
-    PREPARED,
     allowed,
     multiplied,
     one_sum,

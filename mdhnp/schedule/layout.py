@@ -22,6 +22,8 @@ WIDEST = 16
 
 #: Work-items that only copy, and prepare factors, beside those of wide matrix instructions: four subgroups.
 PRODUCERS = 128
+#: Slots of what they prepare: one is read, one is being written. So many of a tile's slots they do not fill meanwhile.
+PREPARED = 2
 
 
 class TileStrides(NamedTuple):
@@ -195,7 +197,7 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
     if prepares(s) and s.atom_dims:
         column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
         operand = wide_operand(h, s, column)
-        total += 2 * operand.parts * operand.size * ATOMS[s.atom].itemsize
+        total += PREPARED * operand.parts * operand.size * ATOMS[s.atom].itemsize
     kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
     if slots:
         value = sum(map(value_itemsize, h.scalar.dtypes))

@@ -12,7 +12,7 @@ from mdhnp.mdh import Computation, MdHom, pw
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, prepares, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PREPARED, WIDEST, copied_ahead, packed, prepares, tile_itemsize, tile_strides
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 from mdhnp.settings import Level
 
@@ -24,8 +24,6 @@ MOST_COLUMNS = 256
 #: Work-items that multiply by wide instructions, at most: more would wait for ever for the registers that they ask for
 #: (codegen/opencl/ptx.py).
 MOST_WORKERS = 256
-#: Slots of tiles that are copied ahead which producers do not fill: they are read, or become what is read.
-PREPARED = 2
 #: Tiles in flight with producers, at most: each has two of a work-group's 15 barriers, and two are for other things.
 MOST_STAGES = 6
 #: Terms that an instruction which cuts off what does not fit adds to one sum, at most, where sums of local tiles are

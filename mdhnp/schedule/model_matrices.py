@@ -13,7 +13,7 @@ from itertools import permutations
 from math import gcd, prod
 from typing import NamedTuple
 
-from mdhnp.mdh import interleaved
+from mdhnp.mdh import View, interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, prepares, tile_itemsize, tile_strides
@@ -109,9 +109,20 @@ class TileRead(NamedTuple):
         rows = [stride for axis, stride in enumerate(view.strides) if axis not in inside]
         rows += [view.shape[axis] * view.strides[axis] for axis in inside[-1:]]
         wide = gcd(run, view.offset, WIDEST // view.dtype.itemsize, *rows)
-        wide = wide if view.boundary is None and _beside(access, inputs) == 1 else 1
+        wide = wide if not _padded(access, view) and _beside(access, inputs) == 1 else 1
         elements = len(inputs) * prod(boxes)
         return cls(elements, part, elements // wide, small=wide * view.dtype.itemsize < _ASYNCHRONOUS)
+
+
+def _padded(access: AccessPattern, view: View) -> bool:
+    """Whether what is read sticks out of an array along the axis whose neighbours are neighbours."""
+    for axis in [axis for axis, stride in enumerate(view.strides) if stride == 1 and view.boundary is not None]:
+        for index in {each[axis] for each in view.accesses}:
+            moved = [c * (access.h.extents[d] - 1) for d, c in enumerate(index.coefficients)]
+            low, high = (index.constant + sum(m for m in moved if m * sign > 0) for sign in (-1, 1))
+            if low < 0 or high >= view.shape[axis]:
+                return True
+    return False
 
 
 def _beside(access: AccessPattern, inputs: Sequence[int]) -> int:

@@ -21,6 +21,7 @@ from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies, with_bodies
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import Const, Outside, Register
+from mdhnp.schedule.layout import PREPARED
 
 _FEW = 4
 
@@ -162,22 +163,22 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
 
     Producers fill a slot again, and prepare what is read, when the round before the last one is done.
     """
-    slots, workers, ahead = st.PREPARED if p.prepare else p.stages, items - p.producers, p.stages - st.PREPARED
+    slots, workers, ahead = PREPARED if p.prepare else p.stages, items - p.producers, p.stages - PREPARED
     now = variable(p.round)
 
     def full(*, wait: bool) -> st.NamedBarrier:
         return st.NamedBarrier(now % slots + 1, items, wait)
 
     def empty(*, wait: bool) -> st.NamedBarrier:
-        return st.NamedBarrier((now + (slots - st.PREPARED if wait else 0)) % slots + (1 + slots), items, wait)
+        return st.NamedBarrier((now + (slots - PREPARED if wait else 0)) % slots + (1 + slots), items, wait)
 
     among = constant(1 + 2 * slots)
     first = _loop(p.filled, constant(ahead), (_if_any(p, p.fill), st.Commit()))
-    again = st.If((Compare(now, ">=", constant(st.PREPARED)),), (empty(wait=True),))
+    again = st.If((Compare(now, ">=", constant(PREPARED)),), (empty(wait=True),))
     fill = st.Scope((st.Let(p.filled, now + ahead), _if_any(p, p.fill), st.Commit()))
     prepare = (st.NamedBarrier(among, p.producers), st.Scope(p.prepare)) if p.prepare else ()
     filling = (again, fill, st.Wait(ahead), *prepare, st.Publish(), full(wait=False))
-    left = st.If((Compare(now + st.PREPARED, "<", p.rounds),), (empty(wait=False),))
+    left = st.If((Compare(now + PREPARED, "<", p.rounds),), (empty(wait=False),))
     # What is read in a round is read when its last products are done.
     read = 1 + max([n for n, s in enumerate(p.work) if isinstance(s, st.WideProducts)], default=len(p.work) - 1)
     working = (full(wait=True), st.Scope((*p.work[:read], left, *p.work[read:])))

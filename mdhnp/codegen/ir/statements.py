@@ -148,13 +148,11 @@ class Pipeline:
     work: "Body"
     #: Work-items behind the others that fill, while those only work; 0 where all do both.
     producers: int = 0
-    #: What producers make of a round's buffers, if anything, in buffers with :data:`PREPARED` slots. The others read
+    #: What producers make of a round's buffers, if anything, in buffers with two slots. The others read
     #: that, and those buffers that are not the source of it.
     prepare: "Body" = ()
 
 
-#: Slots of what producers prepare: one is read, one is being written.
-PREPARED = 2
 #: Stages from which on a pipeline without producers starts copies behind the work of a round; then `fill` is also for
 #: rounds beyond the last one, for which nothing is copied.
 MANY_STAGES = 4
