@@ -6,7 +6,6 @@ threads and tasks that are inside of a block, and NumPy's own in all others.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import update_wrapper
 from types import ModuleType
 from typing import Any
 
@@ -14,13 +13,13 @@ import numpy as np
 
 from mdhnp import linalg
 from mdhnp.calls.operands import routing
+from mdhnp.calls.switches import Switches
 from mdhnp.frontend import (
     array_functions,  # noqa: F401 (which looks at NumPy's functions before ours replace them)
     gufuncs,
     products,
 )
 from mdhnp.frontend.einsum import einsum
-from mdhnp.process import process
 
 _OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
     np: (
@@ -31,47 +30,17 @@ _OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
 }  # fmt: skip
 
 
-class _Switch:
-    """Stands in a module for one of its functions, and has its attributes."""
+def _routed(ours: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def choose(numpys: Callable[..., Any]) -> Callable[..., Any]:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return (ours if routing.get() else numpys)(*args, **kwargs)
 
-    def __init__(self, numpys: Callable[..., Any], ours: Callable[..., Any]) -> None:
-        update_wrapper(self, numpys, updated=())
-        self._numpys, self._ours = numpys, ours
+        return function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return (self._ours if routing.get() else self._numpys)(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._numpys, name)
-
-    def __reduce__(self) -> str:
-        return self._numpys.__name__  # pickled by name, as functions are
+    return choose
 
 
-class _Switches:
-    """The switches, which NumPy has while blocks are open."""
-
-    def __init__(self) -> None:
-        self.lock = process.lock()
-        self.blocks = 0
-        self.installed: list[tuple[ModuleType, str, _Switch]] = []
-
-    def count(self, change: int) -> None:
-        """Note that a block begins (1) or ends (-1): the first one installs the switches, the last one removes them."""
-        with self.lock:
-            before, self.blocks = self.blocks, self.blocks + change
-            if not before:
-                named = [(module, ours.__name__, ours) for module, functions in _OURS.items() for ours in functions]
-                self.installed = [(module, name, _Switch(getattr(module, name), ours)) for module, name, ours in named]
-                for module, name, switch in self.installed:
-                    setattr(module, name, switch)
-            elif not self.blocks:
-                for module, name, switch in self.installed:
-                    if getattr(module, name) is switch:  # else someone has put something in its place meanwhile
-                        setattr(module, name, switch._numpys)
-
-
-_switches = _Switches()
+_switches = Switches([(module, f.__name__, _routed(f)) for module, functions in _OURS.items() for f in functions])
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CALLS", "ERRORS", "WRONG", "matrix"]
+__all__ = ["CALLS", "CONVERTED", "ERRORS", "WRONG", "matrix"]
 
 Call = Callable[[Any], Any]
 
@@ -19,6 +19,17 @@ def matrix(dtype: Any) -> Any:
 def _holed(a: Any) -> Any:
     """Give NaN, infinities and others; of whole numbers themselves."""
     return a if a.dtype.kind not in "fc" else a * np.asarray([np.nan, np.inf, -np.inf, 1], a.real.dtype)
+
+
+def _gaps(a: Any) -> Any:
+    """Give NaN in a column and elsewhere; whole numbers as they are."""
+    return a if a.dtype.kind not in "fc" else np.where(_HOLES, a.dtype.type(np.nan), a)
+
+
+_HOLES = np.arange(20).reshape(5, 4) % 4 == np.array(
+    [[0, 9, 0, 0], [0, 0, 0, 3], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]]
+)
+_CHOSEN = np.arange(20).reshape(5, 4) % 3 > 0
 
 
 def _blurred(a: Any) -> Any:
@@ -77,11 +88,139 @@ CALLS: Mapping[str, Call] = {
     "pad of a view": lambda a: np.pad(a.T[:0:-1], 2, "reflect"),
     "pad of padded": lambda a: np.pad(np.pad(a, 1), 1, "symmetric"),
     **dict(_padded()),
+    "nansum": lambda a: np.nansum(_gaps(a)),
+    "nansum, axis": lambda a: np.nansum(_gaps(a), axis=1, keepdims=True),
+    "nansum, dtype": lambda a: np.nansum(_gaps(a), 0, np.complex128),
+    "nansum, where": lambda a: np.nansum(_gaps(a), axis=0, where=_CHOSEN, initial=2),
+    "nanprod": lambda a: np.nanprod(_gaps(a)[:2], axis=0),
+    "nanmean": lambda a: np.nanmean(_gaps(a), axis=(0, 1)),
+    "nanmean, nothing": lambda a: np.nanmean(_gaps(a), axis=0),
+    "nanvar": lambda a: np.nanvar(_gaps(a), axis=1, ddof=1),
+    "nanstd": lambda a: np.nanstd(_gaps(a), keepdims=True),
+    "nanmax": lambda a: np.nanmax(_gaps(a), axis=0),
+    "nanmin": lambda a: np.nanmin(_gaps(a), axis=1),
+    "nancumsum": lambda a: np.nancumsum(_gaps(a), axis=0),
+    "nancumprod": lambda a: np.nancumprod(_gaps(a)[:2], axis=1),
+    "sum, where": lambda a: a.sum(where=a > 2),
+    "sum, where and initial": lambda a: np.sum(a, axis=1, where=[True, False, True, True], initial=3, keepdims=True),
+    "sum, initial": lambda a: np.sum(a, axis=0, initial=3),
+    "sum of nothing, initial": lambda a: np.sum(a[:0], axis=0, initial=3),
+    "add.reduce, where": lambda a: np.add.reduce(a, where=_CHOSEN),
+    "prod, where": lambda a: a[:2].prod(axis=1, where=a[:2] != 0),
+    "any, where": lambda a: np.any(a, axis=0, where=_CHOSEN),
+    "all, where": lambda a: np.all(a, axis=0, where=_CHOSEN),
+    "max, where": lambda a: np.max(a, axis=0, where=_CHOSEN, initial=1),
+    "min, initial": lambda a: a.min(initial=1),
+    "max of nothing, initial": lambda a: np.max(a[:0], axis=0, initial=1),
+    "mean, where": lambda a: a.mean(where=_CHOSEN),
+    "mean, where, axis": lambda a: np.mean(a, axis=0, keepdims=True, where=_CHOSEN),
+    "mean, dtype": lambda a: np.mean(a, axis=0, dtype=np.complex128),
+    "var, where": lambda a: np.var(a, axis=0, where=_CHOSEN),
+    "std, where": lambda a: a.std(axis=1, ddof=1, where=_CHOSEN, keepdims=True),
+    "std, dtype": lambda a: a.real.std(axis=1, dtype=np.float32),
+    "logaddexp.reduce": np.logaddexp.reduce,
+    "logaddexp.reduce, all": lambda a: np.logaddexp.reduce(a, axis=None, keepdims=True),
+    "logaddexp.reduce, axes": lambda a: np.logaddexp.reduce(a, axis=(0, 1), dtype=np.float64),
+    "logaddexp.reduce, where": lambda a: np.logaddexp.reduce(a, axis=1, where=_CHOSEN, initial=0),
+    "logaddexp.reduce of infinities": lambda a: np.logaddexp.reduce(np.log(abs(a - a)), axis=1),
+    "logaddexp.reduce of nothing": lambda a: np.logaddexp.reduce(a[:, :0], axis=1),
+    "divmod": lambda a: divmod(a, 3),
+    "divmod, arrays": lambda a: np.divmod(a, abs(a[::-1]) + 1),
+    "divmod of a number": lambda a: divmod(7, a * a + 1),
+    "select": lambda a: np.select([a > 3, a > 1], [a, a * 2], default=-1 if a.dtype.kind in "ifc" else 1),
+    "select, rows": lambda a: np.select([a[0] > 3, a[:, :1] > 1], [a[:, 1:2], np.arange(4)], 2.5),
+    "select, zero": lambda a: np.select([a > 3], [a]),
+    "convolve": lambda a: np.convolve(a[0], a[1]),
+    "convolve, same": lambda a: np.convolve(a[0, :3], a[:, 1], "same"),
+    "convolve, valid": lambda a: np.convolve(a.ravel(), [1, 0, 2], mode="valid"),
+    "convolve, even": lambda a: np.convolve(a.ravel(), a[0], mode="same"),
+    "convolve, a number": lambda a: np.convolve(a[0], 2),
+    "correlate": lambda a: np.correlate(a.ravel(), a[1]),
+    "correlate, full": lambda a: np.correlate(a[0, :2], a[:, 1], "full"),
+    "correlate, same": lambda a: np.correlate(a[0], a.T[1], "same"),
+    "cross": lambda a: np.cross(a[:, :3], a[::-1, 1:]),
+    "cross, axes": lambda a: np.cross(a[:3], a[2:], axis=0),
+    "cross, axes of each": lambda a: np.cross(a[:3], a[:4, :3], axisa=0, axisb=1, axisc=0),
+    "cross, broadcast": lambda a: np.cross(a[0, :3], a[:, 1:]),
+    "linalg.cross": lambda a: np.linalg.cross(a[:, :3], a[0, 1:]),
+    "equal": lambda a: a == a[::-1],
+    "not_equal": lambda a: np.not_equal(a, a[0]) | (a != 1j),
+    "less": lambda a: a < a[::-1] * 1,
+    "greater_equal": lambda a: _gaps(a) >= 1j,
+    "less_equal, greater": lambda a: (a <= a[0]) ^ (a > a[:, :1]),
+    "isclose": lambda a: np.isclose(a, a + a * np.asarray(1e-7, a.real.dtype)),
+    "isclose, NaN": lambda a: np.isclose(_gaps(a), _gaps(a)[0], equal_nan=True),
+    "isclose of a number": lambda a: np.isclose(a, 2, atol=0.5),
+    "column_stack": lambda a: np.column_stack([a[:, 0], a]),
+    "dstack": lambda a: np.dstack([a, a[::-1]]),
+    "append": lambda a: np.append(a, a[0]),
+    "append, axis": lambda a: np.append(a, a[:1], axis=0),
+    "sinc": lambda a: np.sinc(a / 3),
+    "angle": np.angle,
+    "angle, degrees": lambda a: np.angle(a, deg=True),
+    "diag": np.diag,
+    "diag, above": lambda a: np.diag(a, 1),
+    "diag of a vector": lambda a: np.diag(a[0]),
+    "diag of a vector, above": lambda a: np.diag(a[0], 2),
+    "diag of a vector, below": lambda a: np.diag(a[0], -1),
+    "diagonal": lambda a: a.diagonal(1),
+    "trace": lambda a: a.trace(),
+    "trapezoid": np.trapezoid,
+    "trapezoid, places": lambda a: np.trapezoid(a, [0, 1, 3, 4, 8], axis=0),
+    "polyval": lambda a: np.polyval([1, 2, 3], a),
+    "polyval, arrays": lambda a: np.polyval(a[0, :2], a),
+    "corrcoef": lambda a: np.corrcoef(a * 1),
+    "isin": lambda a: np.isin(a, [1, 3]),
+    "isin, invert": lambda a: np.isin(a, a[0], invert=True),
+    "digitize": lambda a: np.digitize(a, [0, 2, 2, 5]),
+    "digitize, right": lambda a: np.digitize(a, [0, 2, 5], right=True),
+    "digitize, falling": lambda a: np.digitize(a, [5, 2, 0]),
+    "iscomplex": np.iscomplex,
+    "heaviside": lambda a: np.heaviside(a, 0.5),
+    "fabs": np.fabs,
+    "deg2rad": np.deg2rad,
+    "radians": np.radians,
+    "rad2deg": np.rad2deg,
+    "degrees": np.degrees,
+    "float_power": lambda a: np.float_power(a, 2),
+}
+
+#: What gives ndarrays of ndarrays, of Arrays, too; Arrays while functions are traced.
+CONVERTED: Mapping[str, Call] = {
+    "asarray": lambda a: np.asarray(a) * 2,
+    "asarray, dtype": lambda a: np.asarray(a, dtype=np.complex64),
+    "asanyarray": lambda a: np.asanyarray(a)[0],
+    "ascontiguousarray": lambda a: np.ascontiguousarray(a.T).reshape(2, 10),
+    "ascontiguousarray, no axes": lambda a: np.ascontiguousarray(a[0, 0]),
+    "asfortranarray": lambda a: np.asfortranarray(a),  # noqa: PLW0108 (not before tracing)
+    "array": lambda a: np.array(a, ndmin=3) + 1,
+    "array of numbers": lambda a: np.array([a.min(), a.max()]),
+    "array of rows": lambda a: np.array([[a[0], a[1]], [a[2], np.arange(4)]]),
+    "asarray, itself": lambda a: a if np.asarray(a) is a else None,
+    "asarray of others": lambda a: a * np.asarray([1, 2, 3, 4]),
 }
 
 #: Calls that are errors of NumPy's, with words that these have in common.
 WRONG: Mapping[str, tuple[Call, str]] = {
     "ptp": (lambda a: np.ptp(a[:0], axis=0), "array"),
+    "max, where": (lambda a: np.max(a, where=_CHOSEN), "identity"),
+    "nanmin, where": (lambda a: np.nanmin(a, where=_CHOSEN), "identity"),
+    "sum, where": (lambda a: np.sum(a, where=np.ones(4)), "bool"),
+    "sum, where of another shape": (lambda a: np.sum(a, where=[True, False]), "broadcast"),
+    "mean, where of a larger shape": (lambda a: np.mean(a, where=np.ones((2, 5, 4), bool)), "input"),
+    "select, lengths": (lambda a: np.select([a > 1], [a, a]), "^list of cases must be same length"),
+    "select, nothing": (lambda a: np.select([], [a][:0], a), "empty condition list"),
+    "select, numbers": (lambda a: np.select([a], [a]), "^invalid entry 0 in condlist"),
+    "convolve, matrix": (lambda a: np.convolve(a, a), "too deep"),
+    "convolve, nothing": (lambda a: np.convolve(a[0], a[0, :0]), "^v cannot be empty"),
+    "convolve, mode": (lambda a: np.convolve(a[0], a[0], "some"), "mode"),
+    "cross, four": (lambda a: np.cross(a, a), "incompatible dimensions for cross product"),
+    "cross, no axes": (lambda a: np.cross(a[0, 0], a), "zero dimension"),
+    "linalg.cross": (lambda a: np.linalg.cross(a, a), "^Both input arrays must be"),
+    "digitize": (lambda a: np.digitize(a, [1, 3, 2]), "monotonically"),
+    "diag": (lambda a: np.diag(a[None]), "^Input must be 1- or 2-d"),
+    "nansum, axis": (lambda a: np.nansum(a, axis=3), "out of bounds"),
+    "logaddexp.reduce": (lambda a: np.logaddexp.reduce(a * 1j), "logaddexp"),
     "ptp, axis": (lambda a: np.ptp(a, axis=2), "out of bounds"),
     "ptp of booleans": (lambda a: np.ptp(a > 0), "subtract"),
     "round": (lambda a: np.round(a, 1.5), "cannot be interpreted as an integer"),

@@ -1,13 +1,14 @@
 """`fuse`: what it gives, keeps and refuses."""
 
 import re
+import threading
 import warnings
 from collections import namedtuple
 from typing import Any
 
 import numpy as np
 import pytest
-from adapted import CALLS, matrix
+from adapted import CALLS, CONVERTED, matrix
 from programs import PROGRAMS
 from separate import separate
 from test_fusion import equal, operands
@@ -189,14 +190,32 @@ def test_parts_are_put_together(name: str) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_functions_of_a_few_lines_are_traced(name: str) -> None:
-    a = matrix(np.dtype(np.float32))
+#: What is traced of complex numbers, too: each takes a build.
+COMPLEX = (
+    "equal",
+    "not_equal",
+    "less",
+    "greater",
+    "select",
+    "convolve, same",
+    "correlate",
+    "nansum",
+    "cross",
+    "asarray",
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64], ids=["float32", "complex64"])
+@pytest.mark.parametrize("name", CALLS | CONVERTED)
+def test_functions_of_a_few_lines_are_traced(name: str, dtype: Any) -> None:
+    a, function = matrix(np.dtype(dtype)), (CALLS | CONVERTED)[name]
+    if dtype == np.complex64 and not name.startswith(COMPLEX):
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of special values and means of nothing
-        wanted = CALLS[name](a)
+        wanted = function(a)
     with mdhnp.config(host="never"):
-        found = mdhnp.fuse(CALLS[name])(a)
+        found = mdhnp.fuse(function)(a)
     for f, w in zip(several(found), several(wanted), strict=True):
         assert (np.shape(f), f.dtype) == (np.shape(w), w.dtype)
         np.testing.assert_allclose(f, w, rtol=1e-5, atol=1e-5)
@@ -249,7 +268,7 @@ def into_part(x: Any) -> Any:
 
 
 def elements(x: Any) -> Any:
-    return np.asarray(x)
+    return x.tolist()
 
 
 def decomposed(x: Any) -> Any:
@@ -274,6 +293,60 @@ def test_what_has_no_meaning_yet_is_an_error_with_its_line(name: str) -> None:
     message = re.sub(r"line (\d)$", lambda found: f"line {begin + int(found[1]) - 1}", message)
     with pytest.raises(TypeError, match=message):
         mdhnp.fuse(function)(X)
+
+
+HELPLESS = {
+    "no function": lambda x: np.median(x, axis=0),
+    "no argument": lambda x: np.linalg.norm(x, 1),
+    "a method of a ufunc": np.subtract.reduce,
+    "a type": lambda x: np.round(x * 1j, 1),
+    "coordinates": lambda x: np.gradient(x, [1.0, 2.0, 4.0], axis=0),
+    "rows": lambda x: x[[0, 1]],
+    "a mask": lambda x: x[x > 0],
+    "a row by a mask": lambda x: x.__setitem__([0, 1], x[1:]),
+    "a copy": lambda x: np.copyto(np.zeros((3, 4)), x),
+    "records": lambda x: mdhnp.prl({"a": x[0]}, {"a": x[1]}, m=0.95, u={"a": 0.01}),
+    "elements": np.ma.masked_array,
+    "memory": lambda x: x.svm,
+    "a buffer": lambda x: x.buffer,
+    "a queue": lambda x: x.queue,
+    "bytes": np.from_dlpack,
+    "a number": lambda x: int(x[0, 0]),
+    "all": lambda x: np.allclose(x, x + 1),
+}
+
+
+@pytest.mark.parametrize("fallback", ["auto", "numpy"])
+@pytest.mark.parametrize("name", HELPLESS)
+def test_errors_advise_nothing_that_does_not_help(name: str, fallback: Any) -> None:
+    """Inside of a traced function `.numpy()` and `config.fallback` do not."""
+    with (
+        mdhnp.config(fallback=fallback),
+        pytest.raises((TypeError, IndexError, AttributeError, BufferError), match=r"fuse|dl_device") as caught,
+    ):
+        mdhnp.fuse(HELPLESS[name])(X)
+    assert ".numpy()" not in str(caught.value)
+    assert "fallback" not in str(caught.value)
+
+
+def test_numpys_own_functions_are_back_after_tracing() -> None:
+    before, others = np.asarray, []
+
+    def function(x: Any) -> Any:
+        thread = threading.Thread(target=lambda: others.append(np.asarray([1, 2])))
+        thread.start()
+        thread.join()
+        assert type(np.asarray([3])) is np.ndarray
+        assert type(np.array(np.ones(2))) is np.ndarray
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(x, np.float64, copy=False)
+        return np.asarray(x) + 1
+
+    np.testing.assert_array_equal(mdhnp.fuse(function)(X), X + 1)
+    assert type(others[0]) is np.ndarray
+    with pytest.raises(mdhnp.TracingError):
+        mdhnp.fuse(elements)(X)
+    assert np.asarray is before
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,8 @@ class Array:
             pending.synchronize(self.device)
 
     def _on_one(self, name: str) -> None:
+        if self.device.passing:
+            raise AttributeError(f"{name}: arrays inside of mdhnp.fuse have no memory")
         if self.device.several:
             raise AttributeError(f"{name}: elements are on several devices; each of .parts is on one")
 

@@ -40,11 +40,10 @@ def fallback(function: str, reason: str, compute: Callable[..., Any], operands: 
     TypeError, which names the function and the reason, if ``config.fallback`` forbids it, or Arrays would have to be
     copied.
     """
-    arrays = any(type(a) is Array for a in operands)
-    if config.fallback == "error" or (arrays and config.fallback != "numpy"):
-        copied = "copy Arrays by .numpy(), or set config.fallback to 'numpy'"
-        allow = copied if arrays else "allow NumPy to, or convert it"
-        raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; {allow}")
+    arrays = [a for a in operands if type(a) is Array]
+    helps = not_copied(arrays) if arrays else "allow NumPy to, or convert it" if config.fallback == "error" else None
+    if helps is not None:
+        raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; {helps}")
     _counts[function] = _counts.get(function, 0) + 1
     routed, left = routing.set(False), left_to_numpy.set(True)
     try:
@@ -75,6 +74,13 @@ def foreign(a: Any, protocol: str = "__array_function__") -> bool:
 
 
 _MISSING = object()
+
+
+def not_copied(arrays: Sequence[Array]) -> str | None:
+    """Say what helps where NumPy may not compute on copies of Arrays; None where it may."""
+    if any([a.device.passing for a in arrays]):
+        return "arrays inside of mdhnp.fuse have no elements yet; do this to what the function takes, or gives"
+    return None if config.fallback == "numpy" else "copy Arrays by .numpy(), or set config.fallback to 'numpy'"
 
 
 def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[NDArray, ...]:

@@ -36,8 +36,9 @@ class TracingError(TypeError):
     It is called once for each combination of its arrays' shapes and types, to see what it computes. What it may do
     with arrays is to hand them to functions of this package or of NumPy's that have one of the same meaning here. It
     cannot look at elements: use ``np.where`` in place of ``if``, and give numbers that decide something as arguments of
-    their own. Nor can it make ndarrays of them, as ``np.asarray`` does: leave that out, or use ``astype``. It cannot
-    change arrays in place: write ``a = a + b`` in place of ``a += b``. What it cannot do it can leave to its caller.
+    their own. ``np.asarray``, ``np.array`` and the like give arrays as they are, where they are called by these names;
+    what else makes ndarrays of them asks for elements. It cannot change arrays in place: write ``a = a + b`` in
+    place of ``a += b``. What it cannot do it can leave to its caller.
 
     Examples
     --------

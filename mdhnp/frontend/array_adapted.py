@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.operands import check_cast, fallback
+from mdhnp.calls.operands import check_cast, fallback, not_copied
 
 
 def package() -> Any:
@@ -36,7 +36,8 @@ def _hstack(tup: Any) -> Any:
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
     if type(dst) is not Array:
-        raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; copy src by .numpy()")
+        helps = not_copied([src]) or "copy src by .numpy()"
+        raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; {helps}")
     check_cast("copyto", np.result_type(src), dst.dtype, casting)
     dst[...] = src
 

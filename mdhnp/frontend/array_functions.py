@@ -16,9 +16,9 @@ import numpy as np
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy
+from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy, not_copied
 from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
-from mdhnp.settings import config
+from mdhnp.frontend.composed import COMPOSED, UFUNCS
 
 Function = Callable[..., Any]
 
@@ -86,11 +86,12 @@ class _Call(NamedTuple):
         _, ours, takes, defaults, *_ = self.meaning
         if ours is None:
             return self._on_copies("mdhnp has no function of that meaning")
-        given, out = {}, None
+        given: dict[str, Any] = {}
+        out: Any = None
         for name, value in self.kwargs.items():
             known = _RENAMED.get(name, name)
             if known == "out":
-                (out,) = value if type(value) is tuple else (value,)
+                out = value[0] if type(value) is tuple and len(value) == 1 else value
             elif known in takes:
                 given[known] = value
             elif not _same(value, defaults.get(name, _MISSING)):
@@ -100,6 +101,11 @@ class _Call(NamedTuple):
         result = ours(*self._operands(given), **given)
         if out is None:
             return result
+        pairs = zip(result, out, strict=True) if type(out) is tuple else [(result, out)]
+        put = [found if into is None else self._put(found, into) for found, into in pairs]
+        return tuple(put) if type(out) is tuple else put[0]
+
+    def _put(self, result: Any, out: Any) -> Any:
         check_cast(self.meaning.name, result.dtype, out.dtype)
         return deliver(self.meaning.name, result, out)
 
@@ -117,10 +123,10 @@ class _Call(NamedTuple):
 
     def _on_copies(self, reason: str) -> Any:
         """Let NumPy compute on copies, if the settings allow that."""
-        name = self.meaning.name
-        if config.fallback != "numpy":
-            raise TypeError(f"{name}: {reason}; copy Arrays by .numpy(), or set config.fallback to 'numpy'")
-        device = device_of(name, _arrays((self.args, self.kwargs)) or [self.array])
+        name, arrays = self.meaning.name, _arrays((self.args, self.kwargs)) or [self.array]
+        if (helps := not_copied(arrays)) is not None:
+            raise TypeError(f"{name}: {reason}; {helps}")
+        device = device_of(name, arrays)
         return brought(fallback(name, reason, self._on_host, ()), device)
 
     def _on_host(self) -> Any:
@@ -159,7 +165,7 @@ def _read(meaning: _Meaning, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 @lru_cache(maxsize=512)
 def _of_function(function: Function) -> _Meaning:
     """Say what one of NumPy's functions means."""
-    ours = ADAPTED.get(function) or _ours(function)
+    ours = ADAPTED.get(function) or COMPOSED.get(function) or _ours(function)
     if function is np.pad and ours is not None:
         ours = inspect.unwrap(ours)  # whose errors are NumPy's word for word, without the name before them
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
@@ -180,7 +186,7 @@ def _of_function(function: Function) -> _Meaning:
 def _of_ufunc(ufunc: np.ufunc, method: str) -> _Meaning:
     """Say what a ufunc or one of its methods means."""
     called = method == "__call__"
-    ours = _ours(ufunc) if called else _named(_METHODS.get((ufunc, method)))
+    ours = UFUNCS.get((ufunc, method)) or (_ours(ufunc) if called else _named(_METHODS.get((ufunc, method))))
     name = ufunc.__name__ if called else f"{ufunc.__name__}.{method}"
     return _Meaning(name, ours, _takes(ours), _LEFT_OUT)
 

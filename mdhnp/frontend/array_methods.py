@@ -15,7 +15,7 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.calls import observe
 from mdhnp.calls.arrays import brought, wrapped
-from mdhnp.calls.operands import check_cast, fallback
+from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.calls.store import entries
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
@@ -94,13 +94,13 @@ def _compiled(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 class _Methods:
     """What the class `Array` gets beside the tables'."""
 
-    def var(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    def var(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
         """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
-        return _public("var")(self, axis, correction=ddof, keepdims=keepdims)
+        return _public("var")(self, axis, correction=ddof, **options)
 
-    def std(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    def std(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
         """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
-        return _public("std")(self, axis, correction=ddof, keepdims=keepdims)
+        return _public("std")(self, axis, correction=ddof, **options)
 
     def cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the sums of all elements up to each one, along an axis or among all elements in C order."""
@@ -109,6 +109,18 @@ class _Methods:
     def cumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the products of all elements up to each one, as :meth:`cumsum` gives sums."""
         return _public("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+
+    def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """Give a view of what lies where two axes' indices are the same, or `offset` apart."""
+        return make(self._view.diagonal(offset, axis1, axis2), self.device)
+
+    def __divmod__(self: Any, other: Any) -> Any:
+        """Give quotients that are rounded down, and what is left over."""
+        return np.divmod(self, other) if _is_operand(other) else NotImplemented
+
+    def __rdivmod__(self: Any, other: Any) -> Any:
+        """Divide another operand, likewise."""
+        return np.divmod(other, self) if _is_operand(other) else NotImplemented
 
     def astype(self: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
         """Convert the elements, as ``ndarray.astype`` does."""
@@ -165,7 +177,7 @@ class _Methods:
         keys = _of_view(key)
         if keys is not None:
             return make(self._view[keys], self.device)
-        return brought(_by_numpy("getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
+        return brought(_by_numpy(self, "getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
@@ -188,7 +200,7 @@ class _Methods:
                 copy[each(key, on_host)] = each(value, on_host)
                 return copy
 
-            self[...] = _by_numpy("setitem", key, changed)
+            self[...] = _by_numpy(self, "setitem", key, changed)
 
     __array_function__, __array_ufunc__ = array_function, array_ufunc
 
@@ -208,12 +220,12 @@ def _of_view(key: Any) -> tuple[Any, ...] | None:
     return keys if Ellipsis in keys else (*keys, ...)
 
 
-def _by_numpy(name: str, key: Any, compute: Callable[[], Any]) -> Any:
+def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> Any:
     """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
-    if config.fallback != "numpy":
+    if (helps := not_copied([array])) is not None:
         raise IndexError(
             f"an Array takes whole numbers, slices, None and ... as indices, not {type(key).__name__}; use "
-            "mdhnp.where, or .numpy() for NumPy's other kinds of indexing, or set config.fallback to 'numpy'"
+            f"mdhnp.where; else {helps}"
         )
     return fallback(name, "indices are values", compute, ())
 
@@ -230,7 +242,7 @@ _COMPARISONS = {
 }  # fmt: skip
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 #: Methods that are functions of the same names, which say what they take.
-_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes"
+_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes trace"
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
 _made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}

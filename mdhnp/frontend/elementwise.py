@@ -85,18 +85,18 @@ _BINARY = {
     "fmax": ("biuf", "Give the larger of two numbers; of a number and NaN the number.", "[1.0, 3.0]", "2", "[2., 3.]"),
     "fmin": ("biuf", "Give the smaller of two numbers; of a number and NaN the number.", "[1.0, 3.0]", "2", "[1., 2.]"),
     "fmod": ("biuf", "Give what division leaves over, of the first one's sign.", "[7.0, -7.0]", "4", "[ 3., -3.]"),
-    "greater": ("biuf", "Say which elements are greater.", "[1, 3]", "2", "[False,  True]"),
-    "greater_equal": ("biuf", "Say which elements are not less.", "[1, 2]", "2", "[False,  True]"),
+    "greater": ("biufc", "Say which elements are greater.", "[1, 3]", "2", "[False,  True]"),
+    "greater_equal": ("biufc", "Say which elements are not less.", "[1, 2]", "2", "[False,  True]"),
     "hypot": ("biuf", "Give the lengths of hypotenuses.", "[3.0, 5.0]", "4", "[5.        , 6.40312424]"),
-    "less": ("biuf", "Say which elements are less.", "[1, 3]", "2", "[ True, False]"),
-    "less_equal": ("biuf", "Say which elements are not greater.", "[1, 3]", "1", "[ True, False]"),
+    "less": ("biufc", "Say which elements are less.", "[1, 3]", "2", "[ True, False]"),
+    "less_equal": ("biufc", "Say which elements are not greater.", "[1, 3]", "1", "[ True, False]"),
     "logaddexp": ("biuf", "Give the logarithms of the sums of exponentials.",
                   "[0.0, 1.0]", "1", "[1.31326169, 1.69314718]"),
     "logical_and": ("biufc", "Say where both are true, or not zero.", "[0, 3]", "2", "[False,  True]"),
     "logical_or": ("biufc", "Say where one is true, or not zero.", "[0, 3]", "0", "[False,  True]"),
     "logical_xor": ("biufc", "Say where just one is true, or not zero.", "[0, 3]", "2", "[ True, False]"),
-    "maximum": ("biuf", "Give the larger of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[2., 3.]"),
-    "minimum": ("biuf", "Give the smaller of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[1., 2.]"),
+    "maximum": ("biufc", "Give the larger of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[2., 3.]"),
+    "minimum": ("biufc", "Give the smaller of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[1., 2.]"),
     "multiply": ("biufc", "Multiply.", "[1.5, 2.0]", "2", "[3., 4.]"),
     "nextafter": ("biuf", "Give the next floats in the direction of the second.", "[1.0, 2.0]", "0", "[1., 2.]"),
     "not_equal": ("biufc", "Say which elements differ.", "[1, 2]", "2", "[ True, False]"),
@@ -131,7 +131,7 @@ _rounded = unary(
 )  # fmt: skip
 _WHERE = Elementwise("where", "biufc", promoted=lambda types: (types[0], *common(types[1:])))
 _CLIP = Elementwise("clip", "biuf", _clip, common)
-_MAXIMUM, _MINIMUM = Elementwise("maximum", "biuf"), Elementwise("minimum", "biuf")
+_MAXIMUM, _MINIMUM = Elementwise("maximum", "biufc"), Elementwise("minimum", "biufc")
 _POSITIVE = Elementwise("positive", "iufc")
 
 

@@ -15,6 +15,7 @@ from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import ResultView, Tracer, TracingError
+from mdhnp.frontend.converted import switches
 from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 
@@ -77,7 +78,11 @@ class Fused:
         tracer = Tracer()
         given = iter([make(tracer.argument(a), tracer) for a in arrays])
         args, kwargs = _put(form, lambda: next(given))
-        returned = self.function(*args, **kwargs)
+        switches.count(1)
+        try:
+            returned = self.function(*args, **kwargs)
+        finally:
+            switches.count(-1)
         found: list[npt.NDArray[Any]] = []
 
         def note(x: Any) -> Any:

@@ -71,7 +71,8 @@ def columns(records: Any, fields: Sequence[str], argument: str) -> list[npt.NDAr
 def _column(values: Any) -> npt.NDArray[Any]:
     """Make a column an array; text beside other values stays what it is, where NumPy would make all of it text."""
     if isinstance(values, Array):
-        raise TypeError("columns are compared on the host first; give an Array's elements by .numpy()")
+        helps = "not inside of mdhnp.fuse" if values.device.passing else "give an Array's elements by .numpy()"
+        raise TypeError(f"columns are compared on the host first; {helps}")
     column = np.asanyarray(values)
     mixed = column.dtype.kind in "US" and isinstance(values, list | tuple) and len(set(map(type, values))) > 1
     return np.array(values, object) if mixed else column

@@ -29,12 +29,14 @@ SHARED = {
     "device": "str, int or Device, optional: As in :func:`mdhnp.device`; by default the default device.",
     "dtype": "dtype, optional: Type of the elements; by default float64.",
     "fill_value": "number or Array without axes: The value.",
+    "initial": "number, optional: What is combined with the elements, and the result of none.",
     "keepdims": "bool: Whether axes that were reduced stay, with one element.",
     "order": 'str: Memory order of the result: "C", "F", "A", or "K", which is C order here.',
     "out": "ndarray, optional: Where to put the result.",
     "precision": '{"highest", "high", "default"}, optional: How exact products of float32 must be; by default what '
     "``config.precision`` says, which tells more.",
     "shape": "int or tuple of int: Extents.",
+    "where": "array_like: Of booleans, broadcast to `x`: which elements count; by default all.",
     "x": "array_like: An Array, or what NumPy takes; Arrays give Arrays.",
 }
 #: What errors mean that several functions raise.

@@ -20,6 +20,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
+from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import Graph, MdHom, Step, index, trace
@@ -169,8 +170,12 @@ _placed = partial(
     axis="int, optional: Along which axis; by default among all elements, in C order.",
     returns="Array, ndarray or scalar: Of int64.",
 )
-_measured = partial(
+_averaged = partial(
     _reduction,
+    dtype="dtype, optional: Of floats; elements are converted to it before. Means also take complex numbers.",
+)
+_measured = partial(
+    _averaged,
     correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
     returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
     "elements.",
@@ -193,7 +198,12 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 0 for no elements.",
     example=">>> mdhnp.sum([[1, 2], [3, 4]], axis=0)\narray([4, 6])",
 )
-def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
+def sum(
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Any:  # fmt: skip
+    if where is not True or initial is not None:
+        return masked(sum, np.add, x, axis, keepdims, where, initial, 0, dtype=dtype)
     return _called(_SUM, x, axis, keepdims, dtype)
 
 
@@ -203,7 +213,12 @@ def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, kee
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 1 for no elements.",
     example=">>> int(mdhnp.prod([2, 3, 4]))\n24",
 )
-def prod(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
+def prod(
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Any:  # fmt: skip
+    if where is not True or initial is not None:
+        return masked(prod, np.multiply, x, axis, keepdims, where, initial, 1, dtype=dtype)
     return _called(_PROD, x, axis, keepdims, dtype)
 
 
@@ -212,13 +227,21 @@ def prod(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, ke
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
 )
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def any(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
+) -> Any:  # fmt: skip
+    if where is not True:
+        return masked(any, None, x, axis, keepdims, where, None, 0)
     return _called(_ANY, x, axis, keepdims)
 
 
 @repeatable(lambda rank: (_ALL, tuple(range(rank)), False))
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def all(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
+) -> Any:  # fmt: skip
+    if where is not True:
+        return masked(all, None, x, axis, keepdims, where, None, 1)
     return _called(_ALL, x, axis, keepdims)
 
 
@@ -235,7 +258,11 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
 )
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def max(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:  # fmt: skip
+    if where is not True or initial is not None:
+        return masked(max, np.maximum, x, axis, keepdims, where, initial, initial)
     return _called(_MAX, x, axis, keepdims)
 
 
@@ -244,7 +271,11 @@ def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",
 )
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def min(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:  # fmt: skip
+    if where is not True or initial is not None:
+        return masked(min, np.minimum, x, axis, keepdims, where, initial, initial)
     return _called(_MIN, x, axis, keepdims)
 
 
@@ -275,14 +306,18 @@ def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any
         raise_named(routine.name, error)
 
 
-@_reduction(
+@_averaged(
     "Give the mean of elements, as ``numpy.mean`` does.",
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
 )
-def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def mean(
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True
+) -> Any:
+    if where is not True:
+        return moment("mean", x, axis, dtype, keepdims, where)
     try:
-        x = operand(x)
+        x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
         axes = axes_of(axis, x.ndim)
         return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
     except ARGUMENTS as error:
@@ -293,16 +328,26 @@ def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.",
     example=">>> float(mdhnp.var([1, 2, 3], correction=1))\n1.0",
 )
-def var(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-    return _spread_of(_VAR, x, axis, correction, keepdims)
+def var(
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
+    keepdims: bool = False, where: Any = True,
+) -> Any:  # fmt: skip
+    if where is not True:
+        return moment("var", x, axis, dtype, keepdims, where, correction)
+    return _spread_of(_VAR, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
 
 
 @_measured(
     "Give the square root of the variance, as ``numpy.std`` does.",
     example=">>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])",
 )
-def std(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-    return _spread_of(_STD, x, axis, correction, keepdims)
+def std(
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
+    keepdims: bool = False, where: Any = True,
+) -> Any:  # fmt: skip
+    if where is not True:
+        return moment("std", x, axis, dtype, keepdims, where, correction)
+    return _spread_of(_STD, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
 
 
 def _spread_of(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:

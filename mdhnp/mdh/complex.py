@@ -232,6 +232,26 @@ def _either(test: Callable[[Any], Any]) -> Callable[[_Complex], Any]:
     return lambda a: test(a[0]) | test(a[1])
 
 
+def _beyond(less: Callable[[Any, Any], Any], last: Callable[[Any, Any], Any]) -> Callable[[_Complex, _Complex], Any]:
+    """Compare real parts, equal ones by imaginary parts, as NumPy does; a NaN is neither before nor behind."""
+
+    def compared(a: _Complex, b: _Complex) -> Any:
+        known = ~(np.isnan(a[1]) | np.isnan(b[1]))
+        return (less(a[0], b[0]) & known) | ((a[0] == b[0]) & last(a[1], b[1]))
+
+    return compared
+
+
+def _outer(before: Callable[[_Complex, _Complex], Any]) -> Callable[[_Complex, _Complex], _Complex]:
+    """Choose the number that is not before the other; NaN, the first one if both are."""
+
+    def chosen(a: _Complex, b: _Complex) -> _Complex:
+        first = before(b, a) | np.isnan(a[0]) | np.isnan(a[1])
+        return where(first, a[0], b[0]), where(first, a[1], b[1])
+
+    return chosen
+
+
 #: What operations on complex numbers mean, in real ones.
 FORMULAS: Mapping[str, Callable[..., Any]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
@@ -270,6 +290,12 @@ FORMULAS: Mapping[str, Callable[..., Any]] = {
     "imag": lambda a: a[1],
     "equal": lambda a, b: (a[0] == b[0]) & (a[1] == b[1]),
     "not_equal": lambda a, b: (a[0] != b[0]) | (a[1] != b[1]),
+    "less": _beyond(np.less, np.less),
+    "less_equal": _beyond(np.less, np.less_equal),
+    "greater": _beyond(np.greater, np.greater),
+    "greater_equal": _beyond(np.greater, np.greater_equal),
+    "maximum": _outer(_beyond(np.less, np.less_equal)),
+    "minimum": _outer(_beyond(np.greater, np.greater_equal)),
     "isnan": _either(np.isnan),
     "isinf": _either(np.isinf),
     "isfinite": lambda a: np.isfinite(a[0]) & np.isfinite(a[1]),
