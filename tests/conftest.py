@@ -185,28 +185,12 @@ def checked() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def quick_builds() -> Iterator[Any]:
-    """PoCL compiles a kernel once more for its binary, a third of all time: none is stored. Gives what would do so."""
-    from mdhnp.runtime import programs
-
-    store = programs._store
-
-    def some(key: str, program: Any) -> None:
-        if "Portable" not in program.devices[0].platform.name:
-            store(key, program)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(programs, "_store", some)
-        yield store
-
-
 @pytest.fixture
-def binaries_on_disk(quick_builds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Binaries are stored whatever the device, as for users."""
+def binaries_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binaries are stored whatever the device."""
     from mdhnp.runtime import programs
 
-    monkeypatch.setattr(programs, "_store", quick_builds)
+    monkeypatch.setattr(programs, "UNASKED", ())
 
 
 @pytest.fixture

@@ -316,3 +316,17 @@ def test_what_nvidias_devices_can(
     )  # fmt: skip
     caps = query_caps(cast("cl.Device", board))
     assert (caps.subgroup, caps.async_copies, caps.nan_extrema, caps.atoms) == (subgroup, copies, copies, atoms)
+
+
+def test_a_context_that_fails_is_a_clear_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of Intel's runtime where memory is short."""
+
+    def fail(*_: object) -> object:
+        raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_HOST_MEMORY, routine="clCreateC"))
+
+    fresh = Device(device.cl)
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, "Context", fail)
+        with pytest.raises(NoDeviceError, match=r"context could not be made .* too little memory"):
+            _ = fresh.context
+    assert fresh.context is not None

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pyopencl as cl
 import pytest
 
+from mdhnp.process import PARENT
 from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError, build
@@ -197,3 +198,21 @@ def test_options_differ_in_rounding_only(device: Device) -> None:
 def test_warnings_are_not_printed(device: Device, capfd: pytest.CaptureFixture[str]) -> None:
     build(device, text().replace("{ y", "{ int unused = 1.5; y"))
     assert capfd.readouterr().err == ""
+
+
+def test_a_runtime_that_is_not_asked_for_binaries(device: Device, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PoCL compiles once more for that, and where memory is short ends the process; the helper process asks instead."""
+
+    class Silent(cl.Program):
+        @property
+        def binaries(self) -> list[bytes]:
+            raise AssertionError("asked")
+
+    monkeypatch.setattr(programs, "UNASKED", (device.runtime,))
+    with monkeypatch.context() as patch:
+        patch.setattr(programs.cl, "Program", Silent)
+        build(device, text())
+    assert not list(cache.glob("binaries/*"))
+    monkeypatch.setenv(PARENT, "1")
+    build(device, text())
+    assert len(list(cache.glob("binaries/*"))) == 1

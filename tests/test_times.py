@@ -18,9 +18,11 @@ import mdhnp
 from mdhnp import config
 from mdhnp.calls import build
 from mdhnp.calls import prepare as preparing
+from mdhnp.calls import programs as records
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
+from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import times
@@ -160,6 +162,16 @@ def test_prepare_measures_and_later_calls_begin_with_the_faster(
     assert type(product()) is kind
     assert compiled() == before
     assert f", measured {faked[0] * 1e6:.1f} µs" in mdhnp.explain(mdhnp.matmul, A, A.T).summary
+
+
+def test_prepare_has_binaries_kept_that_only_the_helper_asks_for(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "UNASKED", (device.runtime,))
+    (ready,) = mdhnp.prepare(mdhnp.matmul, A, A.T)
+    kept = records.read(ready.mdhom, device)
+    assert kept is not None
+    assert binaries.has(programs._key(device, kept[1].source))
 
 
 def test_prepare_where_numpy_has_no_function(device: Device) -> None:

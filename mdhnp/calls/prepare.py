@@ -6,15 +6,17 @@ from functools import partial
 from typing import Any
 
 from mdhnp.calls import kernels
-from mdhnp.calls.build import compare
+from mdhnp.calls.build import Build, compare
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Computation
+from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import config
+from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
 #: Settings by which kernels with the best schedules known compute all calls.
@@ -112,4 +114,9 @@ def settle(request: Request) -> Prepared:
         remember(request.mdhom, request.device, {KERNELS: measured[0], NUMPY: measured[1]})
     if isinstance(plan, Kernels):
         kernels.keep(plan)
+    if request.device.runtime in programs.UNASKED and not request.mode.resident:
+        # The helper asks, for later programs.
+        job = Build(request.mdhom, request.layouts, (request.device.identity,), None)
+        background.submit(job, lambda _: None, lambda _: None)
+        background.wait()
     return Prepared(request.mdhom, request.device, *(measured or (None, None)))

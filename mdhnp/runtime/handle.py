@@ -113,7 +113,13 @@ class Device:
         self.check()
         with self._lock:  # two threads must not end up with a context each
             if self._context is None:
-                context = cl.Context([self.cl])
+                try:
+                    context = cl.Context([self.cl])
+                except cl.Error as error:
+                    raise NoDeviceError(
+                        f"{self.name} ({self.platform}) cannot be used: its context could not be made ({error}); "
+                        "is there too little memory, as by `ulimit -v` or a container's limit?"
+                    ) from error
                 self._context = self._context or context  # a finalizer may have made one
             return self._context
 

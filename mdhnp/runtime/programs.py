@@ -9,6 +9,7 @@ from pyopencl's plain ``_Program``, which also adds no include path and no optio
 """
 
 import hashlib
+import os
 import re
 import tempfile
 from contextlib import suppress
@@ -19,13 +20,16 @@ from weakref import WeakValueDictionary
 import pyopencl as cl
 from pyopencl import _cl
 
-from mdhnp.process import process
+from mdhnp.process import PARENT, process
 from mdhnp.runtime import binaries, ptx
-from mdhnp.runtime.handle import Device
+from mdhnp.runtime.handle import Device, Runtime
 from mdhnp.runtime.private import cache_folder, opened, write
 
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
+#: Runtimes that programs do not ask for what they have compiled, but the helper process does: PoCL compiles each kernel
+#: once more for that, a third of all time, and where memory is short ends the process.
+UNASKED: tuple[Runtime, ...] = ("pocl",)
 
 _built: WeakValueDictionary[tuple[str, Device], cl.Program] = WeakValueDictionary()
 _locks: WeakValueDictionary[str, Any] = WeakValueDictionary()
@@ -67,7 +71,7 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     Safe to call from many threads and processes; the same text is compiled once, by the one that comes first, while
     different texts are compiled side by side, and gives all callers the same object as long as one of them holds it.
     Nothing cuts a compiler short: Ctrl-C is seen when it is done. Where it is not kept, as of a tuner's many
-    candidates, later processes do not find the binary on disk.
+    candidates, later processes do not find the binary on disk; nor where the runtime is not asked for it here.
     """
     key = _key(device, source)
     with _registry:
@@ -81,7 +85,8 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                 if program is None:
                     with binaries.alone(key):  # another process may be compiling the same
                         program = _from_disk(device, key) or _from_source(device, source, key)
-                        _store(key, program)
+                        if device.runtime not in UNASKED or PARENT in os.environ:
+                            _store(key, program)
             else:
                 program = _from_source(device, source, key)
             program = _built.setdefault((key, device), _named(program, source))  # a finalizer may have been faster

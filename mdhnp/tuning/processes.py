@@ -16,8 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-#: Environment variable that tells the process who started it, who may be gone before it can ask.
-PARENT = "MDHNP_PARENT"
+from mdhnp.process import PARENT
 
 #: Finds modules where the parent does, then serves it.
 _START = """
