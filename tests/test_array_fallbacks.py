@@ -17,7 +17,7 @@ V = np.linspace(0.1, 0.9, 6, dtype=np.float32)
 NONE = "mdhnp has no function of that meaning"
 UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "median": (lambda a: np.median(a, axis=0), NONE),
-    "linalg.norm": (lambda a: np.linalg.norm(a, 1), "has no argument 'ord'"),
+    "linalg.norm": (lambda a: np.linalg.norm(a, 2), "singular values"),
     "linalg.cond": (np.linalg.cond, NONE),
     "fft.fft": (np.fft.fft, NONE),
     "histogram": (lambda a: np.histogram(a, bins=3), NONE),
@@ -27,7 +27,7 @@ UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "modf": (lambda a: np.modf(a / 2), NONE),
     "add.reduceat": (lambda a: np.add.reduceat(a, [0, 2]), NONE),
     "subtract.reduce": (np.subtract.reduce, NONE),
-    "add": (lambda a: np.add(a, 1, where=A > 2, out=np.zeros_like(a)), "has no argument 'where'"),
+    "add": (lambda a: np.add(a, 1, where=A > 0, out=None), "has no argument 'where'"),
     "var": (lambda a: np.var(a, mean=np.mean(A)), "has no argument 'mean'"),
     "copy": (lambda a: np.copy(a, order="F"), "has no argument 'order'"),
     "meshgrid": (lambda a: np.meshgrid(a[0], a[1], sparse=True), "has no argument 'sparse'"),

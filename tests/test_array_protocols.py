@@ -287,6 +287,7 @@ OUT: dict[str, tuple[Any, Callable[..., Any]]] = {
     "add.reduce": (((6,), "f4"), lambda a, b, c: np.add.reduce(a, out=c)),
     "concatenate": (((8, 6), "f4"), lambda a, b, c: np.concatenate([a, b.T], out=c)),
     "clip": (((4, 6), "f4"), lambda a, b, c: np.clip(a, 2, 3, out=c)),
+    "divide, where": (((4, 6), "f4"), lambda a, b, c: np.divide(a, a - 2, out=c, where=A != 2)),
     "cumsum": (((24,), "f4"), lambda a, b, c: np.cumsum(a, out=c)),
 }
 

@@ -87,11 +87,13 @@ class _Call(NamedTuple):
         if ours is None:
             return self._on_copies("mdhnp has no function of that meaning")
         given: dict[str, Any] = {}
-        out: Any = None
+        out, where = None, True
         for name, value in self.kwargs.items():
             known = _RENAMED.get(name, name)
             if known == "out":
                 out = value[0] if type(value) is tuple and len(value) == 1 else value
+            elif known == "where" and type(self.function) is np.ufunc and self.kwargs.get("out") is not None:
+                where = value
             elif known in takes:
                 given[known] = value
             elif not _same(value, defaults.get(name, _MISSING)):
@@ -101,6 +103,8 @@ class _Call(NamedTuple):
         result = ours(*self._operands(given), **given)
         if out is None:
             return result
+        if where is not True:
+            result = np.where(where, result, out)
         pairs = zip(result, out, strict=True) if type(out) is tuple else [(result, out)]
         put = [found if into is None else self._put(found, into) for found, into in pairs]
         return tuple(put) if type(out) is tuple else put[0]

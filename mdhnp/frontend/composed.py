@@ -283,6 +283,31 @@ def _doubled(x: Any) -> Any:
     return x.astype(np.result_type(x.dtype, np.float64), copy=False)
 
 
+def _ediff1d(ary: Any) -> Any:
+    line = ary.reshape(-1)
+    return line[1:] - line[:-1]
+
+
+def _block(arrays: Any) -> Any:
+    """Put lists of arrays beside each other, and what these give below each other, and so on."""
+    depth, inner = 0, arrays
+    while type(inner) is list:
+        depth, inner = depth + 1, inner[0]
+
+    def joined(x: Any, left: int) -> Any:
+        if (type(x) is list) != bool(left):
+            raise ValueError("List depths are mismatched.")
+        if not left:
+            return _array(x)
+        if not x:
+            raise ValueError("List at arrays cannot be empty")
+        parts = [joined(e, left - 1) for e in x]
+        rank = max([depth, *[p.ndim for p in parts]])
+        return np.concatenate([p[(None,) * (rank - p.ndim)] for p in parts], axis=-left)
+
+    return joined(arrays, depth)
+
+
 #: Functions by NumPy's.
 COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.nansum: _nan_total(np.sum), np.nanprod: _nan_total(np.prod), np.nanmean: _nan_mean,
@@ -298,7 +323,7 @@ COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.column_stack: _column_stack, np.append: _append, np.sinc: _sinc, np.angle: _angle, np.diag: _diag,
     np.dstack: lambda tup: np.concatenate([np.atleast_3d(a) for a in tup], 2), np.trapezoid: _trapezoid,
     np.polyval: _polyval, np.corrcoef: _corrcoef, np.isin: _isin, np.digitize: _digitize,
-    np.iscomplex: lambda x: x.imag != 0,
+    np.iscomplex: lambda x: x.imag != 0, np.ediff1d: _ediff1d, np.block: _block,
 }  # fmt: skip
 #: Ufuncs, and what is their method of that name.
 UFUNCS: Mapping[tuple[np.ufunc, str], Callable[..., Any]] = {
