@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-#: Environment variable that tells a process which works for another one who that is, who may be gone by then.
+#: Environment variable that tells a process which other one it works for, that may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
 
 _PATIENCE = 10.0  # seconds that a fork waits at most

@@ -147,6 +147,24 @@ def test_who_is_twice_as_fast_here_as_in_the_helper_wins_at_once(
     assert simulated.calls == calls
 
 
+@pytest.mark.parametrize("rest", [0.0, 0.13])
+@pytest.mark.parametrize("outlier", range(16))
+@pytest.mark.parametrize(("ratio", "disturbed"), [(0.6, 0.6), (0.6, 1.0), (1.5, 1.5), (1.5, 1.0)])
+def test_one_outlier_does_not_decide(
+    ratio: float, disturbed: float, outlier: int, rest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever call of a plan it is."""
+    left = [outlier]
+
+    def draw(seconds: float) -> float:
+        left[0] -= seconds == disturbed * 1e-3
+        return seconds * (100.0 if left[0] == -1 and seconds == disturbed * 1e-3 else 1.0)
+
+    simulated = Simulated([1e-3, ratio * 1e-3], rest, draw, monkeypatch)
+    simulated.run(lambda excess: None)
+    assert simulated.won is simulated.plans[ratio < 1.0]
+
+
 def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results() -> None:
     class Broken(Fake):
         def run(self, arrays: Any) -> Any:

@@ -21,6 +21,7 @@ from mdhnp import config
 from mdhnp.calls import build, loading, steps
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
@@ -88,6 +89,20 @@ def test_numpy_is_not_timed_beside_kernels_that_are_much_faster(
         assert isinstance(found, build.Built)
         alone = samples == 3 or device.caps.kind == "gpu"
         assert (found.ratio, len(timed)) == (pytest.approx(1 / usual if alone else 1.0), 3 if alone else 9)
+
+
+def test_one_round_does_not_decide_in_the_helper(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    with config(host="never", specialise="always"), observe() as seen:
+        mdhnp.matmul(A, A.T)
+    plan = seen[0][0]
+    assert isinstance(plan, Kernels)
+    request = Request("", plan.mdhom, (Layout.of(A), Layout.of(A.T)), (device,), config.mode)
+    for odd in (1e-9, 1.0):  # the second round of NumPy, and of kernels
+        for disturbed in (2, 3):
+            times = [1e-4, 2e-4, 1e-4, 2e-4, 1e-4, 2e-4]
+            times[disturbed] = odd
+            monkeypatch.setattr(build, "_least", lambda work, left=times: left.pop(0))
+            assert build.compare(plan, request) == (1e-4, 2e-4)
 
 
 def softmax(a: Any) -> Any:

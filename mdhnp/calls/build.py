@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -145,10 +146,10 @@ def compare(
 ) -> tuple[float, float] | str | None:
     """Check kernels beside NumPy's function, and time both by turns.
 
-    Gives the seconds of a call by kernels and by NumPy; why kernels are not to be used; or None where the operands
-    would take too much memory. `usual` is what NumPy takes in the caller's process. That is taken for its time where
-    kernels take less than half of it here, and on a GPU: NumPy here, of low priority, would wait for the cores that the
-    caller's own products have, and its time would say nothing.
+    Gives the seconds of a call by kernels and by NumPy, medians of three rounds, so that no single one decides; why
+    kernels are not to be used; or None where the operands would take too much memory. `usual` is what NumPy takes in
+    the caller's process. That is taken for its time where kernels take less than half of it here, and on a GPU: NumPy
+    here, of low priority, would wait for the cores that the caller's own products have, and its time would say nothing.
     """
     function = numpy_function(request.mdhom)
     views = (*request.mdhom.inputs, *request.mdhom.outputs)
@@ -165,7 +166,7 @@ def compare(
         if not is_close(results[0], right):
             return "the kernels' result differs from NumPy's"
         if usual is not None:
-            ours = min(_least(partial(plan.run, arrays)) for _ in range(3))
+            ours = median([_least(partial(plan.run, arrays)) for _ in range(3)])
             if request.device.kind == "gpu" or ours < _CLEAR * usual:
                 return ours, usual
         rest = spinning() if function.work.multiplied else 0.0
@@ -175,7 +176,7 @@ def compare(
             time.sleep(rest)
     except MemoryError:
         return None
-    return min(ours for ours, _ in rounds), min(numpys for _, numpys in rounds)
+    return median([ours for ours, _ in rounds]), median([numpys for _, numpys in rounds])
 
 
 def _least(work: Callable[[], Any]) -> float:

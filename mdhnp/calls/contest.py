@@ -4,7 +4,8 @@ Each plan computes what the caller asked for, so no call is made for the sake of
 that a slower plan takes longer. That is spent from a surplus: at every moment at most `_SHARE` of all that the
 computation has cost. What candidates gain is not counted in (conservative bandits, see docs/tuning.md).
 
-The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. The
+The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. No
+single sample decides: of so few the helper's times must say the same, or another turn. The
 first sample after a change counts for nothing, nor do those for which threads of the plan before may still spin. The
 plan in use stays unless another one is faster by the one rule for that (`tuning/measure/turns.py`): else noise would
 pick plans, and with them the last bits.
@@ -29,6 +30,9 @@ _ROUNDS = MARGINS
 
 #: How many times as fast as the plan in use the only candidate must be, before as in the first round, to win with that.
 _CLEAR = 2.0
+
+#: A turn that was cut short after fewer samples is taken once more before it decides.
+_FEW = _ROUNDS[1][0]
 
 #: What a plan is taken to lose while threads of another one take a core from it: half of the time, or what it was seen
 #: to lose: else the turns of a slow one would never end.
@@ -57,6 +61,7 @@ class _Arm:
     def __init__(self, plan: Plan, runs: Plan, ratio: float) -> None:
         self.plan, self.runs, self.ratio, self.known = plan, runs, ratio, ratio
         self.times: list[float] = []
+        self.cut = False  # whether a turn was cut short after few samples
 
     @property
     def seconds(self) -> float:
@@ -116,7 +121,9 @@ class Contest(Watcher):
                 self._due.remove(arm)
             elif arm is self._used or self._lost <= _SHARE * self._spent.seconds:
                 return
-            else:  # the surplus is gone: next time all of the turn must fit into it
+            elif len(self._all) < _FEW and not arm.cut:  # the surplus is gone, maybe by something else's fault
+                arm.cut = True
+            else:  # next time all of the turn must fit into it
                 arm.ratio = max(arm.ratio, median(self._all) / self._usual)
                 if arm.ratio > _ROUNDS[0][1] / (1 - _DISTURBED * bool(self._rest)):
                     arm.times = self._all
@@ -155,8 +162,9 @@ class Contest(Watcher):
         """Leave out who is clearly slower than another plan; tell whether that leaves one, or was the last round."""
         limit = self._rounds[self._round][1]
         best = min(arm.seconds for arm in (self._used, *self._others))
+        alone = self._rounds[self._round][0] < _FEW
         for arm in list(self._others):
-            if arm.seconds > limit * best:
+            if arm.seconds > limit * best and not (alone and arm.known <= limit):
                 self._leave_out(arm)
         self._round += 1
         beaten = len(self._others) == 1 and self._beats(self._others[0])
