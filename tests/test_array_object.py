@@ -87,7 +87,7 @@ def test_other_keys_are_index_errors(where: Device, key: Any) -> None:
 
 
 def test_keys_of_other_kinds_are_told_what_to_use() -> None:
-    with pytest.raises(IndexError, match=r"not list; use mdhnp.where, or .numpy\(\)"):
+    with pytest.raises(IndexError, match=r"not list; use mdhnp.where; else copy Arrays by .numpy\(\)"):
         mdhnp.asarray(A, device="cpu")[[0]]
 
 
