@@ -202,5 +202,6 @@ def test_a_launch_for_which_there_is_no_room_is_tried_again(
     np.testing.assert_array_equal((a @ a).numpy(), x @ x)
     assert pool.free() < MB
     refusals += [True] * 3
+    store.forget()
     with pytest.raises(MemoryError, match="no room"):
         a @ a

@@ -57,10 +57,13 @@ def _keeps_logarithms(scalar: Function, factors: Sequence[int]) -> bool:
 
 
 def _never_wraps(scalar: Function, factors: Sequence[int]) -> bool:
-    """Rounding keeps floats in order, wrapping around does not: integers must be too small for it by their types."""
+    """Rounding keeps floats in order, wrapping around does not: integers must be too small for it by their types.
+
+    Nor does it keep complex numbers: where it makes real parts equal imaginary ones decide.
+    """
     dtype = scalar.dtypes[0]
-    if dtype.kind == "f":
-        return True
+    if dtype.kind in "fc":
+        return dtype.kind == "f"
     ranges = [_range(scalar, scalar.body[n]) for n in factors]
     info = np.iinfo(dtype)
     return info.min <= sum(low for low, _ in ranges) and sum(high for _, high in ranges) <= info.max
