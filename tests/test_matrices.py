@@ -258,7 +258,7 @@ def test_sums_of_several_products_of_several_subgroups(what: str) -> None:
     h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
     access, caps = AccessPattern(lowered(h)[0].mdhom), replace(MATRICES, atoms=("3xtf32 of warpgroups",))
     _, found = next(matrix_schedules(access, caps, default(access.h, CAPS)))
-    assert ATOMS[found.atom].warps > 1
+    assert ATOMS[found.atom].wide
     got, _ = _run(h, [a, b], found, caps)
     np.testing.assert_array_equal(got, wanted(a, b))
 
@@ -297,7 +297,7 @@ def test_products_of_integers_wrap_around(dtype: str) -> None:
 
 
 #: Instructions of several subgroups, and how the factors lie in memory.
-_WIDE = [(name, turned) for name, atom in ATOMS.items() if atom.warps > 1 for turned in pairs((False, True), repeat=2)]
+_WIDE = [(name, turned) for name, atom in ATOMS.items() if atom.wide for turned in pairs((False, True), repeat=2)]
 
 
 @pytest.mark.parametrize(("name", "turned"), _WIDE)
@@ -373,11 +373,11 @@ def test_wide_instructions_are_left_out_where_they_do_not_work(device: Device) -
     """No CPU has them: as on a GPU whose driver refuses them, kernels use others, and it is said why."""
     said = replace(MATRICES, name=device.name)
     found, why = confirmed(device, said)
-    if any(ATOMS[name].warps > 1 for name in device.caps.atoms):
+    if any(ATOMS[name].wide for name in device.caps.atoms):
         assert not why
         return
     assert why
-    assert {*said.atoms} - {*found.atoms} == {name for name, atom in ATOMS.items() if atom.warps > 1}
+    assert {*said.atoms} - {*found.atoms} == {name for name, atom in ATOMS.items() if atom.wide}
     h = GEMM.bind(*(np.empty((2048, 2048), np.float32) for _ in range(2)))
     (stage,) = lowered(h)
     assert [ATOMS[default(stage.mdhom, caps).atom].warps for caps in (said, found)] == [4, 1]
@@ -458,7 +458,7 @@ def test_where_one_sum_of_halves_is_enough(what: str) -> None:
         arrays = [np.lib.stride_tricks.as_strided(x, x.shape, (2 * x.shape[1], 2)) for x in (a, b)]
         (stage,) = lowered(product.bind(*arrays))
         s = default(stage.mdhom, replace(MATRICES, compute_units=4))
-        assert ATOMS[s.atom].instruction.endswith(".f32.f16.f16" if ATOMS[s.atom].warps > 1 else ".f16.f16.f32")
+        assert ATOMS[s.atom].instruction.endswith(".f32.f16.f16" if ATOMS[s.atom].wide else ".f16.f16.f32")
         assert (s.combine_on == "global") == (enough and terms <= 8192)
 
 

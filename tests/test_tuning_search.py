@@ -209,7 +209,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
     """What the estimate likes best is not the fastest, here; the search gets there all the same, and asks legally."""
     h = products()[name]
     # Those of several subgroups, and in large local memory, have larger tiles than these.
-    small = tuple([name for name in MATRICES.atoms if ATOMS[name].warps == 1])
+    small = tuple([name for name in MATRICES.atoms if not ATOMS[name].wide])
     caps = replace(MATRICES, local_memory=48 << 10, atoms=small)
     seconds, runs = aim(h, *aimed), []
     for seed in (0, 0, 1):

@@ -62,7 +62,11 @@ def found_least(c: Context) -> Register:
 
 def doubt_if_small(c: Context, watched: Register) -> None:
     """Tell the others where some factor may not be the sum of its parts."""
-    with c.build.when([Truth(_is_small(watched))]):
+    _doubt_where(c, _is_small(watched))
+
+
+def _doubt_where(c: Context, strange: Value) -> None:
+    with c.build.when([Truth(strange)]):
         c.build.add(Copy(_DOUBT, ZERO, Outside("1", _DOUBT.dtype)))
 
 
@@ -125,6 +129,5 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     small = _is_small(watched)
     first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
-    with b.when([Truth(strange)]):
-        b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))
+    _doubt_where(c, strange)
     return Apply("not_equal", (Load(flag, ZERO), Const("0", flag.dtype)), BOOL)

@@ -95,7 +95,7 @@ class _Products:
         for factors, (item, d, lanes) in zip(loaded, who, strict=True):
             self._watch([*chain(*factors.values())], item, c.s.num_wi[d] // lanes, step)
         negative = {p.left: [*map(self._negative, left[p.left])] for some in self._sums for p in some if p.negated}
-        for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
+        for one, other in _terms(atom):
             for n, p in ((n, p) for n, some in enumerate(self._sums) for p in some):
                 a, b = negative[p.left] if p.negated else left[p.left], right[p.right]
                 i, j = p.bytes or (one, other)
@@ -128,7 +128,7 @@ class _Products:
                         left[factor] = parts(c, atom, "a", factor[0], a)
                     self._watch([*left.values()], ZERO, 1, 0)
                     at = constant(first // operand.wide)
-                    for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
+                    for one, other in _terms(atom):
                         for m, p in ((m, p) for m, some in enumerate(self._sums) for p in some):
                             if prepares(c.s):
                                 part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
@@ -235,3 +235,8 @@ class _Products:
 def _points(c: Context, dims: Collection[int]) -> Iterator[tuple[int, ...]]:
     """Offsets of the private tile's points along some dimensions."""
     return product(*map(c.offsets, dims))
+
+
+def _terms(atom: Atom) -> Sequence[tuple[int, int]]:
+    """Which parts of both factors are multiplied: of those that are split the smallest products first."""
+    return ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),)

@@ -267,10 +267,8 @@ def _digitize(x: Any, bins: Any, right: Any = False) -> Any:
     bins, steps = np.asarray(bins), np.diff(bins)
     if not ((steps >= 0).all() or (steps <= 0).all()):
         raise ValueError("bins must be monotonically increasing or decreasing")
-    bounds = x[..., None]
-    if (steps >= 0).all():
-        return np.count_nonzero(~((bounds <= bins) if right else (bounds < bins)), axis=-1)
-    return np.count_nonzero((bounds <= bins) if right else (bounds < bins), axis=-1)
+    above = x[..., None] <= bins if right else x[..., None] < bins
+    return np.count_nonzero(~above if (steps >= 0).all() else above, axis=-1)
 
 
 def _floated(ufunc: np.ufunc, x: Any) -> Any:

@@ -54,6 +54,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
     else:
         vector_bytes, registers = 16, 255
         l1, l2 = device.local_mem_size, device.global_mem_cache_size
+    nvidia = _nvidia(device)
     return DeviceCaps(
         name=device.name.strip(),
         kind=kind,
@@ -61,8 +62,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         vector_bytes=vector_bytes,
         registers=registers,
         # NVIDIA's runtime keeps some of a work-group's for itself, and says so only when a kernel is launched.
-        local_memory=(_HOPPER_LOCAL if _nvidia(device) == _HOPPER else device.local_mem_size)
-        - (_KEPT if _nvidia(device) else 0),
+        local_memory=(_HOPPER_LOCAL if nvidia == _HOPPER else device.local_mem_size) - (_KEPT if nvidia else 0),
         max_work_group=device.max_work_group_size,
         l1=l1,
         l2=l2,
@@ -70,17 +70,17 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == _POCL,
-        async_copies=_nvidia(device) >= _AMPERE,
-        nan_extrema=_nvidia(device) >= _AMPERE,
-        split_vectors=_nvidia(device) > 0,
-        atoms=tuple(name for name, atom in ATOMS.items() if _has(_nvidia(device), atom)),
-        subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
+        async_copies=nvidia >= _AMPERE,
+        nan_extrema=nvidia >= _AMPERE,
+        split_vectors=nvidia > 0,
+        atoms=tuple(name for name, atom in ATOMS.items() if _has(nvidia, atom)),
+        subgroup=_WARP if nvidia >= _VOLTA else 0,
     )
 
 
 def _has(architecture: int, atom: Atom) -> bool:
     """Whether an architecture has an instruction; wide ones are of one only."""
-    return architecture == atom.capability if atom.warps > 1 else architecture >= atom.capability
+    return architecture == atom.capability if atom.wide else architecture >= atom.capability
 
 
 def _nvidia(device: cl.Device) -> int:

@@ -43,7 +43,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void trial(__global fl
 
 def confirmed(device: Device, caps: DeviceCaps) -> tuple[DeviceCaps, str]:
     """Give the capabilities that a device has indeed, and why it has less than its architecture, if it has."""
-    wide = {name for name in caps.atoms if ATOMS[name].warps > 1}
+    wide = {name for name in caps.atoms if ATOMS[name].wide}
     # A forked child has no kernels to choose instructions for.
     why = _failure(device) if wide and not device.lost else ""
     return (replace(caps, atoms=tuple([a for a in caps.atoms if a not in wide])), why) if why else (caps, "")

@@ -109,6 +109,11 @@ class Atom:
         return len(self.c.firsts)
 
     @property
+    def wide(self) -> bool:
+        """Whether several subgroups compute it together."""
+        return self.warps > 1
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an operand's element in local memory."""
         return np.dtype(self.operand).itemsize * self.places

@@ -160,7 +160,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             wanted = caps.machine.unit.busy_groups * caps.compute_units // result.groups
             limit, best = min(max(wanted, 1), max(reduced // _PART, 1)), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
-                wide = atom.warps > 1
+                wide = atom.wide
                 in_flight = _in_flight(h, atom)
                 prepared = PREPARED * (2 if atom.split else 1) * len(right) * y.size * s.points
                 room = fit - (prepared if wide and atom.packed == 1 else 0)
@@ -177,7 +177,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
 
 def _in_flight(h: MdHom, atom: Atom) -> tuple[int, ...]:
     """Return how many tiles may be in flight, most first."""
-    if atom.warps > 1:
+    if atom.wide:
         return _WIDE_STAGES
     if is_double(atom):
         return _DOUBLE_STAGES if multiplied(h) == 1 else _STAGES
@@ -216,7 +216,7 @@ def _ways(
     found = []
     for main in side:
         beside = _beside(access, n, side, main, near)
-        wide = atom.warps > 1
+        wide = atom.wide
         laid = _wide_laid(extents, main, beside, halves) if wide else _laid(extents, main, beside, points, halves)
         ways = [*laid]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.

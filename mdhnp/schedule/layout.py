@@ -95,7 +95,7 @@ def value_itemsize(dtype: np.dtype[Any]) -> int:
 
 def is_wide(s: Schedule) -> bool:
     """Whether several subgroups compute each matrix instruction."""
-    return bool(s.atom) and ATOMS[s.atom].warps > 1
+    return bool(s.atom) and ATOMS[s.atom].wide
 
 
 def producers(s: Schedule) -> int:

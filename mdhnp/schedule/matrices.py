@@ -135,7 +135,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     if not found or others or any(p.bytes for p in found):
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
-    able = [atom for atom in able if atom.warps == 1 or atom.packed == 1 or len(found) == 1]
+    able = [atom for atom in able if not atom.wide or atom.packed == 1 or len(found) == 1]
     return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
 
 
@@ -212,7 +212,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     ahead = {*copied_ahead(h, s)}
     require({number for number, _ in every} <= ahead, "atom: its operands are tiles that are copied ahead")
     if packed(s):
-        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items() if atom.warps == 1 or d == rows]
+        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items() if not atom.wide or d == rows]
         require(None not in rows_of_all, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
         require({number for number, _ in every} == ahead, "local_copies: others than the operands are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
@@ -226,9 +226,9 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     short = not atom.rounds or s.combine_on == "local" or one_sum(h)
     require(short, "combine_on: the atom's sums are short, so for each local tile")
     points = s.combine_every * prod(s.local_tile[d] for d in h.dims("pw")) * max(map(len, products(h) or ()))
-    often = not atom.rounds or s.combine_every == 1 or (atom.warps > 1 and points <= MOST_ROUNDED)
+    often = not atom.rounds or s.combine_every == 1 or (atom.wide and points <= MOST_ROUNDED)
     require(often, "combine_every: the atom's sums are short, so for each local tile")
-    if atom.warps > 1:
+    if atom.wide:
         _check_wide(h, s, atom, {number for number, _ in every} == ahead)
     if h.extents[terms] % s.local_tile[terms]:
         plain = all(axis_of(h, factor, terms) is not None for factor in every)

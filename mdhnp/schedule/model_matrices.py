@@ -64,12 +64,12 @@ class TermTile(NamedTuple):
         rounds = prod(-(-extents[d] // t) for d, t in tile.items())
         useful = prod(extents[d] / t for d, t in tile.items()) / rounds
         unit, nbytes = caps.machine.unit, points * atom.itemsize
-        table = unit.deep_wide if atom.warps > 1 else unit.deep
+        table = unit.deep_wide if atom.wide else unit.deep
         if is_double(atom):
             table, nbytes = unit.deep_double, nbytes * (1 if multiplied(access.h) == 1 else 2)
         deep = next(left for least, left in table.items() if nbytes >= least)
         # Everybody waits for the first tiles, others than producers also for what these make of them.
-        waiting = 2.0 if atom.warps > 1 else 0.5
+        waiting = 2.0 if atom.wide else 0.5
         return cls(terms, tile, points, deep * useful * rounds / (rounds + waiting))
 
 
@@ -148,7 +148,7 @@ class ResultTile:
         self._plain = added / (caps.compute_units * unit.lanes * unit.clock)
         self._added = rows.size * columns.size * multiplied
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-        wide = atom.warps > 1
+        wide = atom.wide
         parts = 3 if atom.split else atom.places * (atom.places + 1) // 2
         products = parts * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         loads = [n * len(some) for n, some in zip(_loads(atom, rows.each, columns.each), inputs, strict=True)]

@@ -72,6 +72,12 @@ def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: b
     return helpers.define("void", function, ", ".join(parameters), body)
 
 
+def _taken_and_back(name: str, pairs: int) -> tuple[str, str]:
+    """Statements that take sums out of pairs, which assembly does not know, and that put them back."""
+    taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
+    return taken, " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
+
+
 def matrix_product(helpers: Helpers, atom: Atom) -> str:
     """Ask for a function that adds to pairs of elements of C; it takes them, then the elements of A and of B."""
     name, pairs = _TYPES[atom.result], len(atom.c.numbers) // 2
@@ -86,8 +92,7 @@ def matrix_product(helpers: Helpers, atom: Atom) -> str:
     # Those of float32 are words to the instruction.
     word = '"r"(as_uint({}))' if atom.operand == "float32" else f'"{_LETTERS[atom.operand]}"({{}})'
     given = ", ".join(word.format(x) for x in (*a, *b))
-    taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
-    back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
+    taken, back = _taken_and_back(name, pairs)
     # Volatile: a compiler must not move it to where only some of the work-items come.
     product = f'asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});'
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
@@ -127,8 +132,7 @@ def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool, minu
     letter = _LETTERS[atom.result]
     out, word = ", ".join(f'"+{letter}"({s})' for s in sums), "as_uint({})" if atom.operand == "float32" else "{}"
     operands = ", ".join([*(f'"r"({word.format(x)})' for x in a), '"l"(b)'])
-    taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
-    back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
+    taken, back = _taken_and_back(name, pairs)
     matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
     text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, {last}; }}}}".format(columns)
     product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'

@@ -141,13 +141,9 @@ class _Kernel:
         self._line("}")
 
     def _roles(self, s: ir.Roles) -> None:
-        for head, body, registers in zip(
-            (f"if (get_local_id(0) < {s.workers}) {{", "} else {"),
-            (s.work, s.fill),
-            ptx.registers(s.workers),
-            strict=True,
-        ):
-            self._inner(f"{head}{registers}", body)
+        more, less = ptx.registers(s.workers)
+        self._inner(f"if (get_local_id(0) < {s.workers}) {{{more}", s.work)
+        self._inner(f"}} else {{{less}", s.fill)
         self._line("}")
 
     def _named_barrier(self, s: ir.NamedBarrier) -> None:
