@@ -1,0 +1,70 @@
+"""How the site is built, with the extra `docs`: ``python -m sphinx -W -b html docs docs/_build/html``."""
+
+import logging
+
+import mdhnp
+
+project = "mdhnp"
+author = "mdhnp developers"
+copyright = author
+release = version = mdhnp.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+suppress_warnings = ["misc.highlighting_failure"]  # "…" in blocks of code, for what is left out
+templates_path = ["_templates"]
+
+# Pages
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# API pages
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say types in words
+numpydoc_show_class_members = False
+default_role = "code"
+
+# Gallery: each script is run, and shown with what it prints and draws.
+NO_PAGES = (  # scripts that are not pages yet
+    r"^(capsules|digits_features|filter_picture|jacobi|link_on_workers|link_records|oriented_gradients|own_kernel"
+    r"|scikit_learn|shortest_paths|similar_texts|whitened_digits)\.py$"
+)
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": NO_PAGES,
+    "backreferences_dir": None,
+    "show_memory": False,
+}
+
+# Other projects' pages, to which nothing is linked where they cannot be reached, as in CI.
+intersphinx_mapping = {
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "python": ("https://docs.python.org/3", None),
+}
+intersphinx_timeout = 5
+logging.getLogger("sphinx.sphinx.ext.intersphinx").addFilter(
+    lambda record: not str(record.msg).startswith("failed to reach any")
+)
+
+# Looks
+html_theme = "pydata_sphinx_theme"
+html_title = "mdhnp"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+}
