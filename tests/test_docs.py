@@ -105,11 +105,18 @@ def test_pages_about_the_code_name_files_that_exist() -> None:
             assert any(file.endswith(f"/{name}") for file in files), f"{page}: {name}"
 
 
+def anchors(page: Path) -> set[str]:
+    """What links into a page may name: its headings, as GitHub and MyST write them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)", text, re.M)}
+
+
 def test_no_page_links_to_nothing() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
-            made = target.startswith("gallery/")  # where Sphinx looks
-            assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, anchor in re.findall(r"\]\((?!https?://)([^)#]*)#?([^)]*)\)", page.read_text()):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name}: {target}"
+            assert not anchor or linked.suffix != ".md" or anchor in anchors(linked), f"{page.name}: {target}#{anchor}"
 
 
 def test_ci_runs_the_readmes_commands() -> None:
