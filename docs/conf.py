@@ -1,6 +1,7 @@
 """How the site is built, with the extra `docs`: ``python -m sphinx -W -b html docs docs/_build/html``."""
 
 import logging
+from pathlib import Path
 
 import mdhnp
 
@@ -21,6 +22,8 @@ extensions = [
 exclude_patterns = ["_build"]
 suppress_warnings = ["misc.highlighting_failure"]  # "…" in blocks of code, for what is left out
 templates_path = ["_templates"]
+nitpicky = True  # a reference to nothing is a warning
+smartquotes = False
 
 # Pages
 myst_heading_anchors = 3
@@ -29,7 +32,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 # API pages
-autosummary_generate = True
+autosummary_generate = [str(page) for page in Path(__file__).parent.glob("api/*.rst")]
 autodoc_typehints = "none"  # the docstrings say types in words
 numpydoc_show_class_members = False
 default_role = "code"

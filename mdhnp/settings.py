@@ -105,12 +105,12 @@ class _Block:
 inside: ContextVar[_Block | None] = ContextVar("mdhnp_config", default=None)
 
 
-def _setting(name: str) -> Any:
+def _setting(name: str, what: str) -> Any:
     def get(self: "Config") -> Any:
         block = inside.get()
         return self._process[name] if block is None else block.changes.get(name, self._process[name])
 
-    return property(get)
+    return property(get, doc=what)
 
 
 class Config:
@@ -155,37 +155,53 @@ class Config:
         self._set(_DEFAULTS | first)
 
     # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
-    #: What happens to calls that have no tuned schedule. "off": they run with the default.
-    #: "auto": so do they, until their calls have taken long enough that tuning pays; then another process searches, and
-    #: what it finds is tried in later calls. "background": the same, from the first call on. "full": they are tuned
-    #: before they run. The environment variable ``MDHNP_TUNING`` gives the first value.
-    tuning: Tuning = _setting("tuning")
-    #: Seconds that tuning one kernel may take under these policies, once its default schedule was measured.
-    budget: float = _setting("budget")
-    #: Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
-    evaluations: int = _setting("evaluations")
-    #: "auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute them.
-    #: The environment variable ``MDHNP_HOST`` gives the first value.
-    host: Host = _setting("host")
-    #: What happens to calls that kernels cannot compute (objects, dates, …). "auto": NumPy computes them, but with
-    #: Arrays, which would have to be copied, they are TypeErrors. "numpy": NumPy computes all of them. "error":
-    #: TypeError.
-    fallback: Fallback = _setting("fallback")
-    #: When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
-    #: to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
-    #: estimated to be faster.
-    specialise: Specialise = _setting("specialise")
-    #: How exact products of float32 and of complex64 must be, unless a call says so itself. "highest": as float32.
-    #: "default": devices with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a
-    #: relative error of up to 2^-10 a product), for a third of the instructions; sums are float32. "high" is another
-    #: name of "highest", for programs that know it from elsewhere: three such products of parts of the factors are as
-    #: exact as float32. Without effect on other types and devices, and where NumPy computes. The environment variable
-    #: ``MDHNP_PRECISION`` gives the first value.
-    precision: Precision = _setting("precision")
-    #: What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
-    #: estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
-    #: gives the first value.
-    debug: int = _setting("debug")
+    tuning: Tuning = _setting(
+        "tuning",
+        'What happens to calls that have no tuned schedule. "off": they run with the default. "auto": so do they, '
+        "until their calls have taken long enough that tuning pays; then another process searches, and what it "
+        'finds is tried in later calls. "background": the same, from the first call on. "full": they are tuned '
+        "before they run. The environment variable ``MDHNP_TUNING`` gives the first value.",
+    )
+    budget: float = _setting(
+        "budget",
+        "Seconds that tuning one kernel may take under these policies, once its default schedule was measured.",
+    )
+    evaluations: int = _setting(
+        "evaluations",
+        'Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.',
+    )
+    host: Host = _setting(
+        "host",
+        '"auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute '
+        "them. The environment variable ``MDHNP_HOST`` gives the first value.",
+    )
+    fallback: Fallback = _setting(
+        "fallback",
+        'What happens to calls that kernels cannot compute (objects, dates, …). "auto": NumPy computes them, but '
+        'with Arrays, which would have to be copied, they are TypeErrors. "numpy": NumPy computes all of them. '
+        '"error": TypeError.',
+    )
+    specialise: Specialise = _setting(
+        "specialise",
+        'When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it '
+        'takes to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless '
+        "NumPy is estimated to be faster.",
+    )
+    precision: Precision = _setting(
+        "precision",
+        'How exact products of float32 and of complex64 must be, unless a call says so itself. "highest": as '
+        'float32. "default": devices with matrix instructions may round the factors of a sum of products to 11 bits '
+        "(TF32, a relative error of up to 2^-10 a product), for a third of the instructions; sums are float32. "
+        '"high" is another name of "highest", for programs that know it from elsewhere: three such products of '
+        "parts of the factors are as exact as float32. Without effect on other types and devices, and where NumPy "
+        "computes. The environment variable ``MDHNP_PRECISION`` gives the first value.",
+    )
+    debug: int = _setting(
+        "debug",
+        "What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with "
+        "their estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable "
+        "``MDHNP_DEBUG`` gives the first value.",
+    )
 
     @property
     def mode(self) -> Mode:

@@ -34,7 +34,7 @@ _KINDS = ("block", "copy", "overlap", "single")
 
 @guarded
 def distribute(
-    a: npt.ArrayLike,
+    a: "npt.ArrayLike",
     kind: str = "block",
     axis: int = 0,
     *,

@@ -122,7 +122,7 @@ class _Methods:
         """Divide another operand, likewise."""
         return np.divmod(other, self) if _is_operand(other) else NotImplemented
 
-    def astype(self: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
+    def astype(self: Any, dtype: "npt.DTypeLike", *, copy: bool = True) -> Array:
         """Convert the elements, as ``ndarray.astype`` does."""
         return _public("astype")(self, dtype, copy=copy)
 

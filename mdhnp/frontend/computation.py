@@ -23,7 +23,7 @@ class Computation:
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
 
-    def __call__(self, *arrays: npt.ArrayLike, **extents: int) -> Any:
+    def __call__(self, *arrays: "npt.ArrayLike", **extents: int) -> Any:
         """Compute.
 
         Parameters
@@ -65,7 +65,7 @@ class Computation:
 
         return after(self, other)
 
-    def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
+    def bind(self, *arrays: "npt.ArrayLike", **extents: int) -> MdHom:
         """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
         return self.pattern.bind(*arrays, **extents)
 

@@ -55,7 +55,7 @@ def public(
     guard: bool = True,
     **parameters: str,
 ) -> Callable[[Function], Function]:
-    """Document a function, and have its errors begin with its name.
+    """Document a function, and have its errors begin with its name; annotations are for type checkers only.
 
     `summary` is the first line, and paragraphs after that. `parameters` and `returns` are types and meanings, as
     ``"array_like: Of shape (n,)."``, where they are not those of `SHARED`; neighbours of which the same is said are
@@ -73,6 +73,8 @@ def public(
         if name:
             function.__name__ = function.__qualname__ = name
             function.__module__ = "mdhnp"
+        # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
+        function.__annotations__ = {}
         names = _parameters(function)
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
         imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []

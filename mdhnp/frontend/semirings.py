@@ -39,6 +39,19 @@ _BOOL, _INT32, _INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int6
 class Semiring:
     """What stands for the product and for the sum in `einsum` and `matmul`.
 
+    Parameters
+    ----------
+    multiply : ufunc, str or callable
+        A function of two values, NumPy's by name or one of your own; operands are multiplied from the first to the
+        last.
+    add : ufunc, str, callable or pw(...)
+        An associative function of two products, likewise; ``pw(...)`` says more of one of your own. "argmin" and
+        "argmax" give two results, the extreme and where it is.
+    dtype : dtype, optional
+        What operands are converted to before they are multiplied; by default they stay as they are.
+    name : str
+        Of the semiring, as printed.
+
     Raises
     ------
     ValueError
@@ -56,14 +69,9 @@ class Semiring:
            [5., 6.]])
     """
 
-    #: A function of two values, NumPy's by name or one of your own; operands are multiplied from the first to the last.
     multiply: Any = np.multiply
-    #: An associative function of two products, likewise; ``pw(...)`` says more of one of your own. "argmin" and
-    #: "argmax" give two results, the extreme and where it is.
     add: Any = np.add
-    #: What operands are converted to before they are multiplied; by default they stay as they are.
     dtype: Any = None
-    #: Of the semiring, as printed.
     name: str = ""
 
     def __post_init__(self) -> None:

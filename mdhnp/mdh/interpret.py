@@ -19,7 +19,7 @@ Arrays = list[npt.NDArray[Any]]
 
 
 @singledispatch
-def interpret(h: Computation, *arrays: npt.ArrayLike) -> Any:
+def interpret(h: Computation, *arrays: "npt.ArrayLike") -> Any:
     """Evaluate an MDH by its definition, or several that are fused.
 
     Parameters

@@ -45,7 +45,7 @@ class Computation:
 
     @property
     def divisible(self) -> tuple[int, ...]:
-        """Dimensions along which it may be cut (:func:`mdhnp.mdh.cut.cut`)."""
+        """Dimensions along which it may be cut (`cut.py`)."""
         return ()
 
     def relaid(self, inputs: Sequence[View]) -> Self:

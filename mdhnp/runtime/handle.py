@@ -51,7 +51,7 @@ class Device:
     passing : bool
         Whether it goes with a call, as what stands for a device while a function is traced does: no device does.
     several : bool
-        Whether it stands for several devices, as a :class:`mdhnp.runtime.groups.Group` does: no device does.
+        Whether it stands for several devices, as a `Group` does: no device does.
     lost : bool
         Whether this process is a forked child of the one that found the device.
 
@@ -62,8 +62,10 @@ class Device:
 
     Examples
     --------
-    >>> find_device("pocl").caps.kind  # doctest: +SKIP
-    'cpu'
+    >>> import mdhnp
+    >>> device = mdhnp.devices()[0]
+    >>> device.kind in ("cpu", "gpu") and device.caps.compute_units > 0
+    True
     """
 
     #: What tries what a device says to have: `trial.py`, which builds programs, and is set by `devices.py`.
