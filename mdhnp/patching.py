@@ -1,4 +1,4 @@
-"""`patch`: NumPy's calls in code that one does not own run here.
+"""`patch`: NumPy's calls, and SciPy's filters, in code that one does not own run here.
 
 While a block is open, in whatever thread, NumPy has switches in place of its functions; a switch calls ours in the
 threads and tasks that are inside of a block, and NumPy's own in all others.
@@ -6,10 +6,8 @@ threads and tasks that are inside of a block, and NumPy's own in all others.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from importlib import import_module
 from typing import Any
-
-import numpy as np
 
 from mdhnp import linalg
 from mdhnp.calls.operands import routing
@@ -21,17 +19,22 @@ from mdhnp.frontend import (
 )
 from mdhnp.frontend.einsum import einsum
 
-_OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
-    np: (
+Function = Callable[..., Any]
+
+_OURS: dict[str, tuple[Function, ...]] = {
+    "numpy": (
         einsum, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
         products.dot, products.inner, products.kron, products.outer, products.tensordot, products.trace, products.vdot,
     ),
-    np.linalg: tuple(getattr(linalg, name) for name in linalg.__all__),
+    "numpy.linalg": tuple(getattr(linalg, name) for name in linalg.__all__),
 }  # fmt: skip
 
 
-def _routed(ours: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def choose(numpys: Callable[..., Any]) -> Callable[..., Any]:
+_FILTERS = ("correlate", "convolve", "gaussian_filter", "uniform_filter")
+
+
+def _routed(ours: Function) -> Callable[[Function], Function]:
+    def choose(numpys: Function) -> Function:
         def function(*args: Any, **kwargs: Any) -> Any:
             return (ours if routing.get() else numpys)(*args, **kwargs)
 
@@ -40,7 +43,20 @@ def _routed(ours: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable
     return choose
 
 
-_switches = Switches([(module, f.__name__, _routed(f)) for module, functions in _OURS.items() for f in functions])
+def _routed_filter(name: str) -> Callable[[Function], Function]:
+    """Import ours where SciPy was imported, before its functions are replaced."""
+
+    def choose(scipys: Function) -> Function:
+        ours = getattr(import_module("mdhnp.frontend.ndimage"), name)
+        return _routed(ours)(scipys)
+
+    return choose
+
+
+_switches = Switches([
+    *[(module, f.__name__, _routed(f)) for module, functions in _OURS.items() for f in functions],
+    *[("scipy.ndimage", name, _routed_filter(name)) for name in _FILTERS],
+])  # fmt: skip
 
 
 @contextmanager
@@ -57,6 +73,11 @@ def patch() -> Iterator[None]:
     ``tensordot``, ``kron`` and ``trace`` of `numpy`, and ``matmul``, ``multi_dot``, ``outer``, ``tensordot``,
     ``trace`` and ``vecdot`` of `numpy.linalg`, where code looks them up in these modules when it calls them. Not
     routed are the operator ``@``, arrays' methods, and functions imported by name before.
+
+    If `scipy.ndimage` was imported before, its ``correlate``, ``convolve``, ``gaussian_filter`` and ``uniform_filter``
+    are routed, too, for real numbers where the result is of float32 or float64; SciPy computes the others. Sums of
+    float32 are computed in float32. NaN and infinity spread to a filter's neighbourhood only, not along the rest of a
+    line as in SciPy's ``uniform_filter``.
 
     Examples
     --------

@@ -50,6 +50,8 @@ class Described(NamedTuple):
     written: Graph | None = None
     #: The MDH's inputs after those, the same ones in all calls.
     constants: tuple[Array, ...] = ()
+    #: A host's function for its only step, where NumPy's may be none.
+    numpy: NumpyFunction | None = None
 
     @property
     def graph(self) -> Graph:
@@ -111,6 +113,6 @@ class Request:
         return replace(self, devices=(device,))
 
 
-def known_to_numpy(h: Computation, mode: Mode, *, into: bool) -> NumpyFunction | None:
-    """Give NumPy's function for a step, if it may compute: it gives new memory of the host."""
-    return None if into or mode.decides == "never" else numpy_function(h)
+def known_to_numpy(h: Computation, mode: Mode, *, into: bool, own: NumpyFunction | None = None) -> NumpyFunction | None:
+    """Give the call's own function for a step, or NumPy's, if it may compute: it gives new memory of the host."""
+    return None if into or mode.decides == "never" else own or numpy_function(h)

@@ -91,7 +91,7 @@ class CallRequest:
             ])  # fmt: skip
             h = at_precision(step.mdhom, self.mode)
             into = self.described.into
-            numpy = known_to_numpy(h, self.mode, into=into)
+            numpy = known_to_numpy(h, self.mode, into=into, own=self.described.numpy)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
             layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
         return requests

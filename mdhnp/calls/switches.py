@@ -1,8 +1,9 @@
-"""What stands in NumPy's modules in place of its functions while blocks are open, in whatever thread.
+"""What stands in NumPy's and SciPy's modules in place of their functions while blocks are open, in whatever thread.
 
 A switch decides at each call which function makes it, as it is there for all threads.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import ModuleType
@@ -33,10 +34,11 @@ class _Switch:
 class Switches:
     """Switches, which NumPy has while blocks are open; a table says in which module, by which name, and what it calls.
 
-    The last is a function that is given NumPy's.
+    The last is a function that is given NumPy's. Modules that were not imported when the first block opens stay as
+    they are.
     """
 
-    def __init__(self, table: Sequence[tuple[ModuleType, str, Callable[[Function], Function]]]) -> None:
+    def __init__(self, table: Sequence[tuple[str, str, Callable[[Function], Function]]]) -> None:
         self.table = table
         self.lock = process.lock()
         self.blocks = 0
@@ -47,7 +49,10 @@ class Switches:
         with self.lock:
             before, self.blocks = self.blocks, self.blocks + change
             if not before:
-                self.installed = [(m, name, _Switch(getattr(m, name), choose)) for m, name, choose in self.table]
+                known = [(sys.modules.get(module), name, choose) for module, name, choose in self.table]
+                self.installed = [
+                    (m, name, _Switch(getattr(m, name), choose)) for m, name, choose in known if m and hasattr(m, name)
+                ]  # fmt: skip
                 for module, name, switch in self.installed:
                     setattr(module, name, switch)
             elif not self.blocks:

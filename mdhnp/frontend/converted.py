@@ -67,6 +67,6 @@ def _switch(ours: Function) -> Callable[[Function], Function]:
 
 #: To be counted while a function is traced.
 switches = Switches([
-    (np, "asarray", _switch(_as)), (np, "asanyarray", _switch(_as)), (np, "array", _switch(_new)),
-    (np, "ascontiguousarray", _switch(_contiguous)), (np, "asfortranarray", _switch(_fortran)),
+    ("numpy", "asarray", _switch(_as)), ("numpy", "asanyarray", _switch(_as)), ("numpy", "array", _switch(_new)),
+    ("numpy", "ascontiguousarray", _switch(_contiguous)), ("numpy", "asfortranarray", _switch(_fortran)),
 ])  # fmt: skip

@@ -35,7 +35,8 @@ Offset = tuple[int, ...]
 #: More nonzero weights than this are reduced over: written out they would take seconds to compile.
 MOST_TAPS = 64
 
-_MODES = {mode: mode for mode in ("valid", "constant", "nearest", "reflect", "mirror", "wrap")} | {
+#: What lies outside of an array, by SciPy's names and "valid".
+MODES = {mode: mode for mode in ("valid", "constant", "nearest", "reflect", "mirror", "wrap")} | {
     "grid-constant": "constant", "grid-mirror": "reflect", "grid-wrap": "wrap",
 }  # fmt: skip
 
@@ -81,9 +82,9 @@ def stencil(
 
 
 def _mode(mode: str) -> str:
-    if mode not in _MODES:
-        raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
-    return _MODES[mode]
+    if mode not in MODES:
+        raise ValueError(f"mode: {mode!r} is none of {', '.join(MODES)}")
+    return MODES[mode]
 
 
 def _array(a: npt.ArrayLike) -> Any:
@@ -99,7 +100,7 @@ def _array(a: npt.ArrayLike) -> Any:
     return array
 
 
-def _holds(dtype: np.dtype[Any], value: float) -> bool:
+def holds(dtype: np.dtype[Any], value: float) -> bool:
     """Say whether values of the dtype can be `value`."""
     if dtype.kind in "fc":
         return True
@@ -117,7 +118,7 @@ def _fill(array: NDArray, mode: str, cval: float) -> str:
     """Give what lies outside, as a literal."""
     if mode != "constant":
         return "0"
-    if not _holds(array.dtype, cval):
+    if not holds(array.dtype, cval):
         raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
     return repr(array.dtype.type(cval).item())
 
@@ -145,7 +146,7 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
     else:
         array, weights = _array(a), np.asarray(weights)
         result = array.dtype
-        if mode == "constant" and not _holds(result, cval):
+        if mode == "constant" and not holds(result, cval):
             array = array.astype(np.float64)
         if not np.can_cast(weights.dtype, np.complex128 if array.dtype.kind == "c" else np.float64, "same_kind"):
             raise TypeError(
@@ -153,16 +154,24 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
             )
         # As in SciPy, complex weights are conjugated.
         (weights,) = addressable((weights.conj().astype(computed_type(array.dtype), copy=False),))
-    used = weights != 0
+    return correlated(_WEIGHTS, array, weights, weights != 0, result, mode, cval)
+
+
+def correlated(
+    routine: Routine, array: Any, weights: NDArray, used: NDArray, result: np.dtype[Any], mode: str, cval: float,
+    *others: Hashable, numpy: Callable[[], Any] | None = None,
+) -> Any:  # fmt: skip
+    """Make a routine's call with the weights that are `used`, whose type is that of their products with elements."""
     fill = _fill(array, mode, cval)
     many = weights.size > MOST_TAPS and np.count_nonzero(used) > MOST_TAPS
-    return call((_WEIGHTS, bool(used.all()) if many else used.tobytes(), result, mode, fill), (array, weights))
+    what = (routine, bool(used.all()) if many else used.tobytes(), result, mode, fill, *others)
+    return call(what, (array, weights), numpy=numpy)
 
 
-def _describe_weights(
+def describe_weights(
     arrays: Sequence[NDArray], used: bytes | bool, result: np.dtype[Any], mode: str, fill: str
 ) -> Described:
-    """Write out the sum over the weights that are not 0, which `used` says; of very many, whether all are."""
+    """Write out the sum over the weights that count, which `used` says; of very many, whether all do."""
     array, weights = arrays
     if weights.ndim != array.ndim or 0 in weights.shape:
         raise ValueError(
@@ -288,7 +297,7 @@ def _describe_function(
     return Described(_written_out(array, extents, offsets, scalar, mode, fill), None, results)
 
 
-_WEIGHTS = Routine("stencil", _describe_weights)
+_WEIGHTS = Routine("stencil", describe_weights)
 _FUNCTION = Routine("stencil", _describe_function)
 
 
