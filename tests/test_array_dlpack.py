@@ -71,3 +71,13 @@ def test_it_is_given_to_other_libraries(where: Device) -> None:
 def test_what_has_no_protocol_is_an_error(theirs: Any) -> None:
     with pytest.raises(AttributeError, match="__dlpack"):
         mdhnp.from_dlpack(theirs)
+
+
+def test_tensors_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(6.0).reshape(2, 3)
+    array = mdhnp.from_dlpack(tensor, device="cpu")
+    tensor[0, 1] = 7
+    back = torch.from_dlpack(array)
+    assert array.tolist() == back.tolist() == tensor.tolist() and back.data_ptr() == tensor.data_ptr()
+    np.testing.assert_array_equal(mdhnp.matmul(tensor, tensor.T), tensor.numpy() @ tensor.numpy().T, strict=True)

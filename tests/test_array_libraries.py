@@ -1,6 +1,12 @@
 """Other libraries' functions on Arrays, by the array API standard: what they give of ndarrays, on the device."""
 
+import os
+import subprocess
+import sys
+import tomllib
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import array_api_compat
@@ -68,6 +74,18 @@ def test_array_api_compat_knows_arrays(where: Device, only_here: None) -> None:
     assert array_api_compat.to_device(a, where) is a
     with pytest.raises(TypeError, match="ultiple namespaces"):
         array_api_compat.array_namespace(a, X)
+
+
+def test_the_namespace_is_found_by_the_standards_entry_point() -> None:
+    with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+        ((name, value),) = tomllib.load(file)["project"]["entry-points"]["array_api"].items()
+    assert name == "mdhnp" and EntryPoint(name, value, "array_api").load() is mdhnp
+
+
+def test_scipys_functions_take_arrays() -> None:
+    script = Path(__file__).parent / "scipy_on_arrays.py"
+    path = os.pathsep.join([str(Path(mdhnp.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    subprocess.run([sys.executable, str(script)], check=True, timeout=240, env={**os.environ, "PYTHONPATH": path})
 
 
 EXTRA: dict[str, Callable[..., Any]] = {
