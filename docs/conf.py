@@ -38,15 +38,10 @@ numpydoc_show_class_members = False
 default_role = "code"
 
 # Gallery: each script is run, and shown with what it prints and draws.
-NO_PAGES = (  # scripts that are not pages yet
-    r"^(capsules|digits_features|filter_picture|jacobi|link_on_workers|link_records|oriented_gradients|own_kernel"
-    r"|scikit_learn|shortest_paths|similar_texts|whitened_digits)\.py$"
-)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": NO_PAGES,
     "backreferences_dir": None,
     "show_memory": False,
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib import pyplot
 
 import mdhnp
 import mdhnp.mdh
@@ -18,7 +19,7 @@ from mdhnp.runtime.devices import Device
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 MODULES = sorted(
     info.name for info in pkgutil.walk_packages(mdhnp.__path__, "mdhnp.")
     if not info.name.endswith((".__main__", ".data.make"))
@@ -81,9 +82,12 @@ def test_examples_of_public_functions(name: str, device: Device, monkeypatch: py
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.turns
 def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     runpy.run_path(str(script), run_name="__main__")
+    pyplot.close("all")
 
 
 def test_functions_shown_are_those_of_the_examples() -> None:

@@ -1,19 +1,29 @@
-"""Link the records of two large lists on several processes, which may be on several machines.
+"""
+Linking records on several processes
+====================================
 
-``python link_on_workers.py --records 1000000`` links a million new records with as many existing ones: 10^12 pairs.
+Two large lists of records are dask arrays, made by the workers that use them. ``mdhnp.dask.prl`` links them in parts:
+so many new records with so many existing ones. Workers may be on several machines.
+
+``python link_on_workers.py --records 1000000`` links a million records with a million, which are 10¹² pairs.
 """
 
 import argparse
 from time import perf_counter
 
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
 from distributed import Client, LocalCluster
 
 import mdhnp.dask
 
+# %%
+# Records are made up, the same for the same person wherever they are made.
+
 #: How many values each field has.
 FIELDS = {"name": 20_000, "forename": 2_000, "born": 25_000, "town": 500}
+THRESHOLDS = (15, 25)
 
 
 def scattered(numbers):
@@ -30,8 +40,12 @@ def records(persons):
     return {field: (value % np.uint64(FIELDS[field])).astype(np.int64) for field, value in values.items()}
 
 
+# %%
+# Some persons have moved, and of some the birthday is wrong. Workers import this file: the guard at its end is needed.
+
+
 def main(count):
-    """Look for persons of whom some have moved, and some do not know their birthday."""
+    """Link so many records with as many, and draw the weights."""
     sizes = max(1, -(-count // 16)), max(1, -(-count // 4))
     rng = da.random.default_rng(0)
     # Blocks are made by the workers: no record is in what this process sends them.
@@ -45,13 +59,23 @@ def main(count):
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         client.register_plugin(mdhnp.dask.Plugin())
         begin = perf_counter()
-        links = mdhnp.dask.prl(new, existing, m=0.9, thresholds=(15, 25), chunks=sizes)
-        asked = client.compute([links.index, links.status, persons])
-        index, status, right = (found.result() for found in asked)
+        links = mdhnp.dask.prl(new, existing, m=0.9, thresholds=THRESHOLDS, chunks=sizes)
+        asked = client.compute([links.index, links.weight, links.status, persons])
+        index, weight, status, right = (found.result() for found in asked)
         seconds = perf_counter() - begin
         mdhnp.dask.collect(client)  # what workers tuned serves later calls of this process, too
     print(f"{count} × {count} records, {-(-count // sizes[0])} × 4 tasks: {seconds:.1f} s")
     print(f"matches: {(status == 2).mean():.0%}, of which right: {(index == right)[status == 2].mean():.1%}")
+    assert (index == right)[status == 2].mean() > 0.99
+
+    _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    parts, names = [weight[index == right], weight[index != right]], ["the right person", "somebody else"]
+    axes.hist(parts, bins=50, stacked=True, label=names, color=["C0", "C3"])
+    for threshold in THRESHOLDS:
+        axes.axvline(threshold, color="0.3", linestyle="--")
+    axes.set(xlabel="weight of the best pair (bits); dashed: thresholds", ylabel="records")
+    axes.legend()
+    plt.show()
 
 
 if __name__ == "__main__":
