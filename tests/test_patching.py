@@ -61,6 +61,15 @@ def test_calls_run_here(device, name):
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("stack", [(), (3,)])
+def test_what_numpy_computes_in_a_block_is_its_own_function(stack):
+    a, b = np.ones((*stack, 140, 3)), np.ones((*stack, 3, 150))  # a result that NumPy's matmul computes
+    with mdhnp.config(host="auto", tuning="off"), mdhnp.patch():
+        before = mdhnp.host_counts().get("matmul", 0)
+        np.testing.assert_array_equal(np.matmul(a, b), 3)
+        assert mdhnp.host_counts()["matmul"] == before + 1
+
+
 def test_blocks_nest_and_end_by_exceptions():
     with mdhnp.patch():
         with pytest.raises(ZeroDivisionError), mdhnp.patch():

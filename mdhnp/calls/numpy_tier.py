@@ -31,6 +31,9 @@ _LARGE = 1 << 14
 #: Points from which on NumPy's search for the order of products takes less time than what it saves (15 µs).
 _OPTIMIZED = 1 << 15
 _USUAL = usual_numpy(cpu_count() or 1)
+# NumPy's own, also for calls that are first made in a block of `patch`, where NumPy has others by these names.
+_OPTIMIZED_EINSUM: Compute = partial(np.einsum, optimize=True)
+_MATMUL: Compute = np.matmul
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
     elif (alone or terms.count(",") > 1) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
-        compute = lambda *arrays: np.asarray(np.einsum(text, *arrays, optimize=True), order="C")[()]  # noqa: E731
+        compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
     return _function(h, f'numpy.einsum("{text}")', compute, h.points)
@@ -112,7 +115,7 @@ def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
     if not columns and left_copied and dtype.char not in _SLOW_EINSUMS:
         return None  # each element of the matrices is used once, so that copying them does not pay
     small = dtype.char != "?" and not stack and (not columns or sizes[0] * sizes[2] < _LARGE)
-    multiply: Compute = np.ndarray.dot if small else partial(np.matmul, order="C") if stack else np.matmul
+    multiply: Compute = np.ndarray.dot if small else partial(_MATMUL, order="C") if stack else _MATMUL
     apart, axes = [extents[n] for n in order], [order.index(n) for n in output]
     moved, joined = order != list(output), any([len(group) != 1 for group in (*down, *across)])
 
