@@ -1,10 +1,15 @@
 """Compiles the package's C functions. Everything else about the package stands in pyproject.toml."""
 
+import sysconfig
 from pathlib import Path
 
 import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    # Both the C functions and plans for repeat calls rely on one thread at a time between two OpenCL calls.
+    raise SystemExit("mdhnp does not support free-threaded Python (python3.14t): use the same version with the GIL")
 
 SOURCES = sorted(map(str, Path("mdhnp/compiled").glob("*.c")))
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.pending import LaunchError
     from mdhnp.runtime.programs import BuildError
+    from mdhnp.version import __version__ as __version__
 
-__version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 __all__ = [

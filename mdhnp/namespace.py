@@ -57,6 +57,7 @@ _HEAVY = {
     "runtime.devices": "Device NoDeviceError device devices",
     "runtime.pending": "LaunchError",
     "runtime.programs": "BuildError",
+    "version": "__version__",
 }
 
 #: Module by function of the standard's.

@@ -1,20 +1,28 @@
-"""Packaging: what the package needs beside its modules is in the wheel, too."""
+"""Packaging: what the wheel and the source hold, where the version is from, what workflows use."""
 
+import subprocess
+import sys
+import tarfile
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
+
+import mdhnp
 
 ROOT = Path(__file__).parents[1]
 #: What the build itself finds or makes.
 _BUILT = {".py", ".pyc", ".c", ".h", ".so", ".pyd"}
+with open(ROOT / "pyproject.toml", "rb") as _file:
+    PROJECT = tomllib.load(_file)
 
 
 def _shipped() -> set[Path]:
     """Give the files that pyproject.toml says to put into the wheel, besides modules."""
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        patterns = tomllib.load(file)["tool"]["setuptools"]["package-data"]
     return {
         path
-        for package, globs in patterns.items()
+        for package, globs in PROJECT["tool"]["setuptools"]["package-data"].items()
         for pattern in globs
         for path in ROOT.joinpath(*package.split(".")).glob(pattern)
     }
@@ -27,3 +35,41 @@ def test_every_file_of_the_package_is_in_the_wheel() -> None:
 
 def test_type_checkers_are_told_that_there_are_types() -> None:
     assert ROOT / "mdhnp" / "py.typed" in _shipped()
+
+
+@pytest.mark.skipif(
+    find_spec("setuptools_scm") is None or not (ROOT / ".git").exists(), reason="needs setuptools-scm and the history"
+)
+def test_the_source_has_what_the_tests_read_and_nothing_of_the_repositorys_host(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "setup.py", "-q", "egg_info", "-e", tmp_path, "sdist", "-d", tmp_path]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (made,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    hosts = (".ci/", ".github/", "packaging/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
+    assert {name for name in tracked if not name.startswith(hosts)} - names == set()
+    assert sorted(name for name in names if name.startswith(hosts)) == []
+
+
+def test_the_version_is_no_earlier_than_the_first() -> None:
+    assert mdhnp.__version__.startswith("0") and PROJECT["project"]["dynamic"] == ["version"]
+
+
+def test_importing_the_package_does_not_look_its_version_up() -> None:
+    code = "import sys, mdhnp; assert 'mdhnp.version' not in sys.modules; mdhnp.__version__"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_wheels_are_built_for_the_versions_that_the_metadata_name() -> None:
+    built = {f"3.{tag[3:-2]}" for tag in PROJECT["tool"]["cibuildwheel"]["build"]}
+    prefix = "Programming Language :: Python :: 3."
+    assert built == {f"3.{c.removeprefix(prefix)}" for c in PROJECT["project"]["classifiers"] if c.startswith(prefix)}
+
+
+def test_actions_are_pinned() -> None:
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for line in workflow.read_text().splitlines():
+            used = line.partition("uses:")[2].split()
+            if used and not used[0].startswith("$/"):
+                assert len(used[0].partition("@")[2]) == 40 and used[1] == "#", line
