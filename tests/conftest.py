@@ -13,11 +13,9 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -37,15 +35,6 @@ if _OWNS_CACHE:
     os.environ["MDHNP_CACHE_DIR"] = tempfile.mkdtemp(prefix="mdhnp-tests-")
 os.environ.pop("MDHNP_DEVICE", None)
 
-# PoCL's wheel is told what processor this is, here and in processes that tests start. What it compiles for that one is
-# kept apart from what it has compiled for the one that it takes it for.
-_NAMING = str(Path(__file__).parent / "processor")
-if _NAMING not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_NAMING, os.environ.get("PYTHONPATH")]))
-    os.environ.setdefault("POCL_CACHE_DIR", os.path.expanduser("~/.cache/pocl-mdhnp-tests"))
-if "naming" not in sys.modules:  # else the workers of pytest-xdist have it from `sitecustomize`
-    sys.path.append(_NAMING)
-    import_module("naming").install()
 os.environ["MDHNP_TUNING"] = "off"  # tests of tuning ask for it
 os.environ["MDHNP_HOST"] = "never"  # so that kernels are tested
 

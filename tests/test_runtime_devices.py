@@ -137,7 +137,7 @@ def test_environment_chooses_the_default() -> None:
 
 def test_no_device_at_all_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdhnp.runtime.devices._listed", tuple)
-    with pytest.raises(NoDeviceError, match=r"pip install mdhnp\[intel\]"):
+    with pytest.raises(NoDeviceError, match="`pip install mdhnp` brings Intel's CPU runtime"):
         find_device(0)
 
 
@@ -174,6 +174,21 @@ def test_the_users_libraries_take_the_place_of_those_found(monkeypatch: pytest.M
     assert discovery.extra_libraries() == (Path("libone.so.1"), Path("/two/libtwo.so"))
     monkeypatch.setenv("OCL_ICD_VENDORS", "/somewhere")
     assert discovery.extra_libraries() == ()
+
+
+def test_condas_libraries_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "libpocl.so.2").touch()
+    (tmp_path / "pocl.icd").write_text(f"{tmp_path}/libpocl.so.2\n")
+    (tmp_path / "intel.icd").write_text("/nowhere/libintelocl.so\n")
+    for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENCL_VENDOR_PATH", "/nowhere")
+    monkeypatch.setattr(discovery, "CONDA_FOLDER", tmp_path)
+    monkeypatch.setattr(discovery, "intel_library", lambda: None)
+    monkeypatch.setattr(discovery, "nvidia_library", lambda: None)
+    assert discovery.extra_libraries() == (tmp_path / "libpocl.so.2",)
+    monkeypatch.setattr(discovery, "intel_library", lambda: Path("/wheel/libpocl.so"))
+    assert discovery.extra_libraries() == (Path("/wheel/libpocl.so"),)
 
 
 @pytest.mark.oclgrind

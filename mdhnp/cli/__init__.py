@@ -1,7 +1,8 @@
 """The command line: `mdhnp`, or `python -m mdhnp`.
 
-`commands.py` and `cache.py` have the commands; `cases.py` says what may be named to tune, prepare, explain and bench,
-`options.py` holds what commands share, `output.py` shows results. Nothing else of the package imports this folder.
+`commands.py`, `cache.py` and `doctor.py` have the commands; `cases.py` says what may be named to tune, prepare, explain
+and bench, `options.py` holds what commands share, `output.py` shows results. Nothing else of the package imports this
+folder.
 
 Wrong input ends with status 2 and one line on standard error, wrong results and failures with 1, Ctrl-C with 130. What
 is slow to import is imported where it is used, so that `--help` is quick.
@@ -13,7 +14,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 import mdhnp
-from mdhnp.cli import cache, commands
+from mdhnp.cli import cache, commands, doctor
 
 
 class _WrongInput(click.ClickException):
@@ -50,6 +51,7 @@ def main() -> None:
 
 
 for _command in (
-    commands.bench, commands.demo, commands.devices, commands.explain, commands.prepare, commands.tune, cache.cache
+    commands.bench, commands.demo, commands.devices, commands.explain, commands.prepare, commands.tune, cache.cache,
+    doctor.doctor,
 ):  # fmt: skip
     main.add_command(_command)

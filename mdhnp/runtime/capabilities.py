@@ -141,8 +141,8 @@ def refusal(device: cl.Device) -> str | None:
         return None
     return (
         f"PoCL {version} mistakes this processor ({core.get('model name', vendor)}) for another one, so that kernels "
-        "do not compile or end the process. What helps is Intel's runtime (`pip install mdhnp[intel]`), or PoCL 5 or "
-        "later from the system's packages or conda"
+        "do not compile or end the process. What helps is Intel's runtime (`pip install intel-opencl-rt "
+        "intel-cmplr-lib-rt`), or PoCL 5 or later from the system's packages or conda"
     )
 
 

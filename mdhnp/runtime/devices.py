@@ -229,6 +229,6 @@ def _listing_text(found: tuple[Device, ...]) -> str:
     looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))
     return (
         f"looked in {looked or 'the system ICD folder, the installed wheels and the NVIDIA driver'}. "
-        "`pip install mdhnp` brings PoCL for x86-64 Linux, `pip install mdhnp[intel]` a faster CPU runtime; "
-        f"a GPU needs its vendor's driver{left_out}"
+        "`pip install mdhnp` brings Intel's CPU runtime for x86-64 Linux and Windows; elsewhere PoCL comes from the "
+        f"system's packages or conda; a GPU needs its vendor's driver; `mdhnp doctor` tells more{left_out}"
     )

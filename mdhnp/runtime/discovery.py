@@ -4,14 +4,17 @@ Takes the environment, the system's ICD folder and the installed packages; gives
 know what the platforms are used for.
 
 An OpenCL program is linked against a *loader*, which reads a folder of ``.icd`` files, each naming one library. The
-loader reads it once, at the process's first OpenCL call. Two good libraries are missed by default: Intel's, whose
-wheel installs an ``.icd`` with a path that exists nowhere, and NVIDIA's, which containers often mount without
-one. (PoCL's wheel installs itself beside pyopencl's own loader, which finds it whatever the folder.)
+loader reads it once, at the process's first OpenCL call. Good libraries are missed by default: Intel's, whose
+wheel installs an ``.icd`` with a path that exists nowhere, NVIDIA's, which containers often mount without
+one, and conda's (PoCL), whose folder only conda's own loader reads. (PoCL's wheel installs itself beside pyopencl's
+own loader, which finds it whatever the folder.) On Windows the loader reads the registry, and the libraries that a
+variable names.
 """
 
 import ctypes
 import importlib.metadata
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -24,13 +27,16 @@ from mdhnp.runtime.private import cache_folder, opened
 
 _NVIDIA = "libnvidia-opencl.so.1"
 _NVIDIA_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
-_INTEL = "libintelocl.so"
+_WINDOWS = sys.platform == "win32"
+_INTEL = "intelocl64.dll" if _WINDOWS else "libintelocl.so"
+#: Where conda, and Intel's wheel in vain, put vendors' files.
+CONDA_FOLDER = Path(sys.prefix, "etc", "OpenCL", "vendors")
 
 _temporary: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
 def platforms() -> list[cl.Platform]:
-    """List the OpenCL platforms of the system, of the installed wheels and of NVIDIA's driver, in the loader's order.
+    """List the OpenCL platforms of the system, conda, the installed wheels and NVIDIA's driver, in the loader's order.
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
     place of all but the system's folder (PoCL's wheel is there in any case: pyopencl's loader adds it by itself).
@@ -51,7 +57,8 @@ def platforms() -> list[cl.Platform]:
     if intel and not any("Intel" in platform.name for platform in found):
         warnings.warn(
             f"Intel's OpenCL runtime {intel[0]} could not be used: either OpenCL was used in this process before mdhnp "
-            "(import mdhnp first), or a library that it needs is missing (pip install intel-cmplr-lib-rt)",
+            "(import mdhnp first), or a library that it needs is missing (pip install intel-cmplr-lib-rt); "
+            "`mdhnp doctor` tells more",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -66,27 +73,40 @@ def extra_libraries() -> tuple[Path, ...]:
     """
     if os.environ.get("OCL_ICD_VENDORS"):
         return ()
-    known = {_stem(library) for library in _system_entries().values()}
     named = os.environ.get("OCL_ICD_FILENAMES")
     # Khronos's loader adds these to the system's, as is done here; pyopencl's (ocl-icd) does not know the variable.
-    candidates = [Path(name) for name in named.split(os.pathsep)] if named else [_intel_library(), _nvidia_library()]
-    return tuple(library for library in candidates if library is not None and _stem(library) not in known)
+    libraries = [Path(name) for name in named.split(os.pathsep)] if named else _found_libraries()
+    known = {_stem(library) for library in entries(system_folder()).values()}
+    unknown = {_stem(library): library for library in reversed(libraries) if _stem(library) not in known}
+    return tuple(reversed(unknown.values()))
+
+
+def _found_libraries() -> list[Path]:
+    """Give the libraries of the wheel, of conda's environment and of NVIDIA's driver, as far as they are there."""
+    conda = [path for name in entries(CONDA_FOLDER).values() if (path := Path(name)).is_absolute() and path.is_file()]
+    return [library for library in (intel_library(), *conda, nvidia_library()) if library is not None]
 
 
 def _stem(library: str | Path) -> str:
     return Path(library).name.split(".so")[0]  # libpocl.so.2 and libpocl.so.2.12.0 are one library
 
 
-def _system_entries() -> dict[str, str]:
-    """Give ``.icd`` file name -> library as written there, for the folder that the loader reads by default."""
-    folder, entries = Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors"), {}
+def system_folder() -> Path:
+    """Folder of vendors' files that the loader reads by default."""
+    return Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")
+
+
+def entries(folder: Path) -> dict[str, str]:
+    """Give ``.icd`` file name -> library as written there, for a folder of vendors' files."""
+    found = {}
     with suppress(OSError):
         for file in sorted(folder.glob("*.icd")):
-            entries[file.name] = file.read_text().strip()
-    return entries
+            found[file.name] = file.read_text().strip()
+    return found
 
 
-def _intel_library() -> Path | None:
+def intel_library() -> Path | None:
+    """Library of Intel's wheel, where that is installed."""
     # The package's own list of files says where the library went: sys.prefix would be wrong for --user and --target.
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
@@ -99,7 +119,8 @@ def _intel_library() -> Path | None:
     return None
 
 
-def _nvidia_library() -> Path | None:
+def nvidia_library() -> Path | None:
+    """NVIDIA's library, where its driver is."""
     with suppress(OSError):
         ctypes.CDLL(_NVIDIA)  # asks the dynamic linker: its cache and LD_LIBRARY_PATH
         return Path(_NVIDIA)
@@ -130,13 +151,25 @@ def _loader_reads(libraries: tuple[Path, ...]) -> Iterator[None]:
     if not libraries:
         yield
         return
-    entries = _system_entries()
-    entries.update({f"mdhnp-{library.name}.icd": str(library) for library in libraries})
+    if _WINDOWS:  # where libraries look for others in the folder of the program, not in their own: loaded now, all are
+        with suppress(OSError):
+            for library in libraries:
+                ctypes.CDLL(str(library))
+        before = os.environ.get("OCL_ICD_FILENAMES")
+        os.environ["OCL_ICD_FILENAMES"] = os.pathsep.join(map(str, libraries))
+        try:
+            yield
+        finally:
+            os.environ.pop("OCL_ICD_FILENAMES")
+            if before is not None:
+                os.environ["OCL_ICD_FILENAMES"] = before
+        return
+    named = entries(system_folder()) | {f"mdhnp-{library.name}.icd": str(library) for library in libraries}
     with ExitStack() as block:
         with suppress(OSError):  # nowhere to write, or a full disk: the system's own entries still work
             folder = block.enter_context(tempfile.TemporaryDirectory(prefix="mdhnp-icd-"))
-            for name, library in entries.items():
-                Path(folder, name).write_text(library + "\n")
+            for name, path in named.items():
+                Path(folder, name).write_text(path + "\n")
             block.callback(os.environ.pop, "OCL_ICD_VENDORS", None)
             os.environ["OCL_ICD_VENDORS"] = folder
         yield
