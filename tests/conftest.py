@@ -16,7 +16,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
