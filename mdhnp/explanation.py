@@ -41,6 +41,14 @@ class Explanation:
         What devices exchanged, where there are several.
     rewriting : Rewriting or None
         Of a fused function: its calls as they are written, the rules, and what they made of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> explanation = mdhnp.explain(mdhnp.stencil, np.arange(6.0), [1.0, 2.0, 1.0])
+    >>> "__kernel" in explanation.source
+    True
     """
 
     launches: tuple[Leaf, ...]
@@ -120,6 +128,12 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     Returns
     -------
     Explanation
+        Printed, it shows everything.
+
+    Raises
+    ------
+    TypeError
+        If `function` is none.
 
     Examples
     --------

@@ -65,7 +65,12 @@ def patch() -> Iterator[None]:
 
     Blocks nest, and several threads may enter and leave theirs in any order; threads outside of any block are left
     alone, also those that code inside of one starts. What kernels cannot compute goes to NumPy as always, counted by
-    `fallback_counts`.
+    :func:`mdhnp.fallback_counts`.
+
+    Yields
+    ------
+    None
+        Nothing: the block's calls are the same as outside.
 
     Notes
     -----

@@ -153,13 +153,47 @@ class Array:
         return (self[n] for n in range(len(self)))
 
     def transpose(self, *axes: Any) -> "Array":
-        """Give a view whose axes are in another order, as ``ndarray.transpose`` does."""
+        """Give a view whose axes are in another order, as ``ndarray.transpose`` does.
+
+        Parameters
+        ----------
+        *axes : int, or a tuple of int
+            For each axis of the result, which one it is; by default all in reverse order.
+
+        Returns
+        -------
+        Array
+            A view.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.zeros((2, 3, 4)).transpose(2, 0, 1).shape
+        (4, 2, 3)
+        """
         return make(self._view.transpose(*axes), self.device)
 
     # Copies.
 
     def numpy(self) -> npt.NDArray[Any]:
-        """Give the elements as a read-only ndarray: no copy on a CPU, else one that is kept until the array changes."""
+        """Give the elements as a read-only ndarray: no copy on a CPU, else one that is kept until the array changes.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape and type. Waits for what computes the elements.
+
+        Raises
+        ------
+        LaunchError
+            If a kernel that computes them failed.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> (mdhnp.asarray([1.0, 2.0]) + 1).numpy()
+        array([2., 3.])
+        """
         view, device = self._view, self.device
         if not device.own_memory:
             found = view.view()
@@ -173,11 +207,25 @@ class Array:
         return found
 
     def item(self) -> Any:
-        """Give the only element as a Python number."""
+        """Give the only element as a Python number; ValueError if there are more.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.asarray([2.5]).item()
+        2.5
+        """
         return self.numpy().item()
 
     def tolist(self) -> Any:
-        """Give the elements as nested lists of Python numbers."""
+        """Give the elements as nested lists of Python numbers.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:

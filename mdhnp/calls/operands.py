@@ -30,7 +30,24 @@ _counts: dict[str, int] = {}
 
 
 def fallback_counts() -> dict[str, int]:
-    """Give the number of calls that NumPy computed in this process, by function."""
+    """Give the number of calls in this process that NumPy computed, since kernels cannot.
+
+    Such are calls with other types of elements, and with subclasses of ndarray.
+
+    Returns
+    -------
+    dict of str to int
+        Calls by function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> with mdhnp.config(fallback="numpy"):
+    ...     product = mdhnp.dot(np.ones(3, np.longdouble), np.ones(3, np.longdouble))
+    >>> mdhnp.fallback_counts()["dot"] > 0
+    True
+    """
     return dict(_counts)
 
 

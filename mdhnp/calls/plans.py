@@ -69,7 +69,12 @@ _counts: dict[str, list[int]] = {}
 def host_counts() -> dict[str, int]:
     """Give the number of calls in this process that NumPy computed, since kernels were not faster, or not there yet.
 
-    By function; see ``config.host``. A call of more than two operands counts once for each pair.
+    See ``config.host``. A call of more than two operands counts once for each pair.
+
+    Returns
+    -------
+    dict of str to int
+        Calls by function.
 
     Examples
     --------

@@ -38,6 +38,14 @@ class Prepared:
         both is short.
     numpy_seconds : float or None
         Of a call by NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> (ready,) = mdhnp.prepare(mdhnp.matmul, np.ones((3, 4)), np.ones((4, 5)))
+    >>> ready.mdhom.extents, ready.device in mdhnp.devices()
+    ((3, 5, 4), True)
     """
 
     mdhom: Computation
@@ -67,6 +75,11 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     -------
     tuple of Prepared
         One for each computation of the call.
+
+    Raises
+    ------
+    TypeError
+        If `function` is none.
 
     Examples
     --------

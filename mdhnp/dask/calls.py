@@ -125,6 +125,20 @@ def _copied(found: Any, numbers: Sequence[int]) -> Any:
 def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
     """Evaluate the Einstein summation convention on arrays of dask's; see :func:`mdhnp.einsum` and :func:`apply`.
 
+    Parameters
+    ----------
+    subscripts : str
+        One label an axis, as in ``numpy.einsum``.
+    *operands : dask.array.Array or array_like
+        At least one is an array of dask's.
+    **options
+        As for :func:`mdhnp.einsum`.
+
+    Returns
+    -------
+    dask.array.Array
+        Of the output labels' extents; nothing is computed yet.
+
     Examples
     --------
     >>> import dask.array as da
@@ -137,17 +151,80 @@ def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
 
 
 def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
-    """Multiply matrices, or stacks of matrices, that are arrays of dask's; see :func:`mdhnp.matmul`, :func:`apply`."""
+    """Multiply matrices, or stacks of matrices, that are arrays of dask's; see :func:`mdhnp.matmul`, :func:`apply`.
+
+    Parameters
+    ----------
+    x1, x2 : dask.array.Array or array_like
+        Of shapes (..., n, k) and (..., k, m).
+    **options
+        As for :func:`mdhnp.matmul`.
+
+    Returns
+    -------
+    dask.array.Array
+        Of shape (..., n, m); nothing is computed yet.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> mdhnp.dask.matmul(da.ones((2, 6), chunks=3), da.ones((6, 2), chunks=3)).compute()
+    array([[6., 6.],
+           [6., 6.]])
+    """
     return apply(mdhnp.matmul, x1, x2, **options)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2, **options: Any) -> Any:
-    """Multiply and add along several axes of arrays of dask's; see :func:`mdhnp.tensordot` and :func:`apply`."""
+    """Multiply and add along several axes of arrays of dask's; see :func:`mdhnp.tensordot` and :func:`apply`.
+
+    Parameters
+    ----------
+    a, b : dask.array.Array or array_like
+        The operands.
+    axes : int or pair of sequences of int
+        Which axes of `a` go with which ones of `b`.
+    **options
+        As for :func:`mdhnp.tensordot`.
+
+    Returns
+    -------
+    dask.array.Array
+        With the other axes of `a`, then those of `b`; nothing is computed yet.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> mdhnp.dask.tensordot(da.ones((2, 3, 4), chunks=2), da.ones((4, 3, 5), chunks=2), ([1, 2], [1, 0])).shape
+    (2, 5)
+    """
     return apply(mdhnp.tensordot, a, b, axes, **options)
 
 
 def dot(a: Any, b: Any, **options: Any) -> Any:
-    """Give the dot product of arrays of dask's; see :func:`mdhnp.dot` and :func:`apply`."""
+    """Give the dot product of arrays of dask's; see :func:`mdhnp.dot` and :func:`apply`.
+
+    Parameters
+    ----------
+    a, b : dask.array.Array or array_like
+        The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied and added.
+    **options
+        As for :func:`mdhnp.dot`.
+
+    Returns
+    -------
+    dask.array.Array
+        With the other axes of `a`, then those of `b`; nothing is computed yet.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> int(mdhnp.dask.dot(da.arange(4, chunks=2), da.arange(4, chunks=2)).compute())
+    14
+    """
     return apply(mdhnp.dot, a, b, **options)
 
 
@@ -155,6 +232,22 @@ def stencil(a: Any, weights: Any, mode: str = "valid", cval: float = 0.0) -> Any
     """Compute every point of an array of dask's from its neighbours; see :func:`mdhnp.stencil` and :func:`apply`.
 
     Parts read their chunk and of its neighbours' as much as they need, whatever the mode and however small chunks are.
+
+    Parameters
+    ----------
+    a : dask.array.Array
+        Of any number of axes.
+    weights : array_like or callable
+        As for :func:`mdhnp.stencil`.
+    mode : str
+        What stands for neighbours beyond the border.
+    cval : float
+        Their value where `mode` is "constant".
+
+    Returns
+    -------
+    dask.array.Array
+        Of the shape that :func:`mdhnp.stencil` gives; nothing is computed yet.
 
     Examples
     --------
@@ -170,6 +263,16 @@ def stencil(a: Any, weights: Any, mode: str = "valid", cval: float = 0.0) -> Any
 def md_hom(*args: Any, **options: Any) -> Callable[..., Any]:
     """Describe a multi-dimensional homomorphism as :func:`mdhnp.md_hom` does, to be called on arrays of dask's.
 
+    Parameters
+    ----------
+    *args, **options
+        As for :func:`mdhnp.md_hom`.
+
+    Returns
+    -------
+    callable
+        Takes arrays of dask's, and gives one an output.
+
     Examples
     --------
     >>> import dask.array as da
@@ -183,6 +286,16 @@ def md_hom(*args: Any, **options: Any) -> Callable[..., Any]:
 
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compute a function of arrays as a whole, as :func:`mdhnp.fuse` does, to be called on arrays of dask's.
+
+    Parameters
+    ----------
+    function : callable
+        As for :func:`mdhnp.fuse`.
+
+    Returns
+    -------
+    callable
+        Takes arrays of dask's, and gives what the function gives, of them.
 
     Examples
     --------

@@ -94,6 +94,13 @@ def collect(client: Client | None = None) -> int:
     -------
     int
         Schedules that are new here.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     mdhnp.dask.collect(client)
+    3
     """
     found = (client or get_client()).run(exported)
     return sum([imported(text) for text in dict.fromkeys(found.values())])

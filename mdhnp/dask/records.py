@@ -25,7 +25,7 @@ def prl(new: Any, existing: Any, *, chunks: tuple[int, int] = (1 << 16, 1 << 16)
 
     Parameters
     ----------
-    new, existing
+    new, existing : mapping of str to array_like
         Records as :func:`mdhnp.prl` takes them. Where columns are arrays of dask's, a task computes and encodes them;
         it holds all values of all fields that are compared. Others are encoded at once, and are part of the graph,
         which is too much for the schedulers of `distributed` from some 10 MB on.

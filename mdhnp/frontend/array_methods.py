@@ -103,7 +103,14 @@ class _Methods:
         return _public("std")(self, axis, correction=ddof, **options)
 
     def cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        """Return the sums of all elements up to each one, along an axis or among all elements in C order."""
+        """Return the sums of all elements up to each one, along an axis or among all elements in C order.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.asarray([1, 2, 3]).cumsum().numpy()
+        array([1, 3, 6])
+        """
         return _public("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     def cumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
@@ -111,7 +118,14 @@ class _Methods:
         return _public("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-        """Give a view of what lies where two axes' indices are the same, or `offset` apart."""
+        """Give a view of what lies where two axes' indices are the same, or `offset` apart.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.asarray([[1, 2], [3, 4]]).diagonal().tolist()
+        [1, 4]
+        """
         return make(self._view.diagonal(offset, axis1, axis2), self.device)
 
     def __divmod__(self: Any, other: Any) -> Any:
@@ -123,7 +137,14 @@ class _Methods:
         return np.divmod(other, self) if _is_operand(other) else NotImplemented
 
     def astype(self: Any, dtype: "npt.DTypeLike", *, copy: bool = True) -> Array:
-        """Convert the elements, as ``ndarray.astype`` does."""
+        """Convert the elements, as ``ndarray.astype`` does; see :func:`mdhnp.astype`.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.asarray([1.5, -1.5]).astype("int8").numpy()
+        array([ 1, -1], dtype=int8)
+        """
         return _public("astype")(self, dtype, copy=copy)
 
     @property
@@ -132,7 +153,14 @@ class _Methods:
         return make(self._view.imag, self.device) if self.dtype.kind == "c" else _public("zeros_like")(self)
 
     def reshape(self: Any, *shape: Any) -> Any:
-        """Return the elements in another shape: a view where strides allow, else a copy."""
+        """Return the elements in another shape: a view where strides allow, else a copy; see :func:`mdhnp.reshape`.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> mdhnp.arange(6).reshape(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+        """
         return _public("reshape")(self, shape[0] if len(shape) == 1 else shape)
 
     def ravel(self: Any) -> Any:
@@ -144,7 +172,17 @@ class _Methods:
         return _public("reshape")(self, (-1,), copy=True)
 
     def copy(self: Any) -> Array:
-        """Return a new array of the same elements, in C order."""
+        """Return a new array of the same elements, in C order.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> a = mdhnp.zeros(2)
+        >>> b = a.copy()
+        >>> b[0] = 7
+        >>> a.tolist()
+        [0.0, 0.0]
+        """
         return asarray(self, copy=True)
 
     __copy__ = copy
@@ -159,6 +197,15 @@ class _Methods:
         ------
         ValueError
             If a stream is given: devices here have one each.
+        NoDeviceError
+            If there is no such device.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> a = mdhnp.asarray([1.0, 2.0])
+        >>> a.to_device(a.device) is a
+        True
         """
         if stream is not None:
             raise ValueError("to_device: stream must be None, for a device has one queue")

@@ -18,7 +18,16 @@ from mdhnp.mdh.pattern import whole_extents
 
 
 class Computation:
-    """A multi-dimensional homomorphism to be called on arrays; made by :func:`md_hom`."""
+    """A multi-dimensional homomorphism to be called on arrays; made by :func:`md_hom`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> dot = mdhnp.md_hom(np.multiply, {"k": mdhnp.pw("add")}, "x[k], y[k] -> z[]")
+    >>> float(dot(np.ones(3), np.arange(3.0)))
+    3.0
+    """
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -66,7 +75,25 @@ class Computation:
         return after(self, other)
 
     def bind(self, *arrays: "npt.ArrayLike", **extents: int) -> MdHom:
-        """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
+        """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand.
+
+        Parameters
+        ----------
+        *arrays : array_like
+            One an input, in the order of the views.
+        **extents : int
+            Extents of dimensions that the arrays' shapes do not fix.
+
+        Returns
+        -------
+        MdHom
+            With extents, types and strides filled in.
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit the views.
+        """
         return self.pattern.bind(*arrays, **extents)
 
 

@@ -32,9 +32,9 @@ def _convolution(what: str, layouts: str, example: str) -> Callable[[Public], Pu
     axes, rank = ", ".join(first[2:].lower()), len(first) - 2
     return public(
         f"Convolve {what} of several channels with filters, as networks do: a correlation, no filter is turned.",
-        x=f'array_like: n {what} of c channels: (n, c, {axes}), or (n, {axes}, c) with ``layout="{last}"``. A strided '
-        "array is not copied.",
-        w=f'array_like: k filters: (k, c / groups, {axes}), or ({axes}, c / groups, k) with ``layout="{last}"``.',
+        x=f'array_like: The n {what} of c channels: (n, c, {axes}), or (n, {axes}, c) with ``layout="{last}"``. A '
+        "strided array is not copied.",
+        w=f'array_like: The k filters: (k, c / groups, {axes}), or ({axes}, c / groups, k) with ``layout="{last}"``.',
         stride="int or sequence of int: How far apart the places are that filters are put at; one number, or one an "
         f"axis of {what}.",
         padding=f'int, sequence, "same" or "valid": How many zeros there are around {what}: at all ends, at both ends '

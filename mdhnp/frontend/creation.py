@@ -49,6 +49,7 @@ _converting = partial(
     copy="bool, optional: Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's "
     "own memory is used, so that changes of the one are seen in the other; as is, on other devices, the buffer of a "
     "pyopencl array in ``device.context``.",
+    returns="Array: Of the shape of `obj`; `obj` itself where it is one of that type and device.",
     example="""
 >>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
 array([1., 2.], dtype=float32)""",
@@ -88,6 +89,7 @@ def on_host(obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = No
 
 @_converting(
     "Give an array on a device as :func:`mdhnp.asarray` does, but in new memory unless `copy` says otherwise.",
+    returns="Array: Of the shape of `obj`.",
     example=""">>> a = mdhnp.asarray([1.0, 2.0], device="cpu")\n>>> mdhnp.array(a) is a\nFalse""",
 )
 def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True, device: Any = None) -> Array:
@@ -96,6 +98,7 @@ def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None 
 
 @shaped(
     "Give a new array of whatever values are in memory.",
+    returns="Array: New, of that shape.",
     example=""">>> mdhnp.empty((2, 3), device="cpu").shape\n(2, 3)""",
 )
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:

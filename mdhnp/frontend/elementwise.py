@@ -198,6 +198,8 @@ def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
     @public(
         f"Give the {what}, in a new array.",
         x="Array: Of numbers.",
+        returns="Array: New, of the same shape, of the type of the parts.",
+        raises={"AttributeError": "If `x` is no Array, and has no such part."},
         example=f">>> mdhnp.{name}(mdhnp.asarray([1 + 2j])).numpy()\narray([{example}])",
         name=name,
     )

@@ -21,7 +21,16 @@ from mdhnp.fusion.rewrite import Rewriting, rewriting
 
 
 class Fused:
-    """A function whose calls of this package are computed as one; made by :func:`fuse`."""
+    """A function whose calls of this package are computed as one; made by :func:`fuse`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> centred = mdhnp.fuse(lambda x: x - x.mean())
+    >>> centred(np.array([1.0, 2.0, 3.0]))
+    array([-1.,  0.,  1.])
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())  # whose attributes may have the names of these

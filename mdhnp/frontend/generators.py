@@ -30,6 +30,7 @@ __all__ = [
 @shaped(
     "Give a new array with one value everywhere.",
     dtype="dtype, optional: Type of the elements; by default that of the value.",
+    returns="Array: New, of that shape.",
     example='>>> mdhnp.full(3, 2.5, device="cpu").numpy()\narray([2.5, 2.5, 2.5])',
 )
 def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -44,6 +45,7 @@ def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, dev
 
 @shaped(
     "Give a new array of zeros.",
+    returns="Array: New, of that shape.",
     example="""
 >>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
 array([[0, 0],
@@ -56,7 +58,11 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     return full(shape, 0, dtype=wanted, device=where)
 
 
-@shaped("Give a new array of ones.", example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])')
+@shaped(
+    "Give a new array of ones.",
+    returns="Array: New, of that shape.",
+    example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
+)
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
 
@@ -68,6 +74,7 @@ def _like(what: str, example: str) -> Callable[[Public], Public]:
         x="Array: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
         device="str, int or Device, optional: Where to; by default where `x` is.",
+        returns="Array: New, of the shape of `x`.",
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
     )
 
@@ -98,6 +105,7 @@ def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = 
     stop="number, optional: Before which they end.",
     step="number: Their distance.",
     dtype="dtype, optional: Type of the elements; by default that of the arguments.",
+    returns="Array: New, of one axis with ``ceil((stop - start) / step)`` elements, or none.",
     raises={"ZeroDivisionError": "If `step` is 0.", **SHAPED, "ValueError": "If a number cannot be converted."},
     example='>>> mdhnp.arange(2, 8, 3, device="cpu").numpy()\narray([2, 5])',
 )
@@ -129,6 +137,7 @@ def _ramp(first: Any, second: Any, step: Any) -> Any:
     num="int: How many.",
     dtype="dtype, optional: Type of the elements; by default float64, or complex128.",
     endpoint="bool: Whether `stop` is the last one.",
+    returns="Array: New, of shape (num,).",
     raises=SHAPED | {"ValueError": "If `num` is negative."},
     example='>>> mdhnp.linspace(0, 1, 3, device="cpu").numpy()\narray([0. , 0.5, 1. ])',
 )
@@ -149,6 +158,7 @@ _DIAGONAL = "int: How far the diagonal is above the main one."
     n_rows="int: How many rows it has.",
     n_cols="int, optional: How many columns; by default as many.",
     k=_DIAGONAL,
+    returns="Array: New, of shape (n_rows, n_cols).",
     example="""
 >>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
 array([[0., 1., 0.],
@@ -168,6 +178,7 @@ def eye(
     "Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.",
     arrays="Array: Coordinates along each axis: of one axis each.",
     indexing='{"xy", "ij"}: Whether the first two axes of the results are exchanged.',
+    returns="tuple of Array: One for each axis, all of the grid's shape.",
     raises={"ValueError": "If `indexing` is none of those."},
     example="""
 >>> x, y = mdhnp.meshgrid(mdhnp.asarray([1, 2], device="cpu"), mdhnp.asarray([3, 4], device="cpu"))
@@ -189,6 +200,7 @@ _triangle = partial(
 
 @_triangle(
     "Give the matrices of a stack with zeros above a diagonal, as ``numpy.tril`` does.",
+    returns="Array: New, of the shape of `x`.",
     example='>>> mdhnp.tril(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 0], [3, 4]]',
 )
 def tril(x: Array, /, *, k: int = 0) -> Array:
@@ -197,6 +209,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
 @_triangle(
     "Give the matrices of a stack with zeros below a diagonal, as ``numpy.triu`` does.",
+    returns="Array: New, of the shape of `x`.",
     example='>>> mdhnp.triu(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 2], [0, 4]]',
 )
 def triu(x: Array, /, *, k: int = 0) -> Array:

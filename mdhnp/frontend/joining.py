@@ -101,6 +101,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
     shift="int or tuple of int: How far: one number for all axes, or one each.",
     axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
+    returns="Array or ndarray: New, of the same shape.",
     raises={"ValueError": "If there are not as many numbers as axes."},
     example='>>> mdhnp.roll(mdhnp.asarray([1, 2, 3], device="cpu"), 1).tolist()\n[3, 1, 2]',
 )
@@ -131,6 +132,7 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
     "Repeat the whole array along its axes, as ``numpy.tile`` does.",
     repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
     "before those of `x`.",
+    returns="Array or ndarray: New; each axis is as many times as long.",
     raises={"ValueError": "If a number is negative."},
     example='>>> mdhnp.tile(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2, 1, 2], [1, 2, 1, 2]]',
 )
@@ -153,6 +155,7 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     repeats="int: How often. Several numbers, one an element, are left to NumPy: which element comes where is not "
     "affine.",
     axis="int, optional: Along which axis; by default all elements, in C order.",
+    returns="Array or ndarray: New; the axis is `repeats` times as long. Without `axis` of one axis.",
     raises={
         "ValueError": "If it is a negative number.",
         "TypeError": "If there are several and NumPy is not allowed to.",

@@ -23,6 +23,8 @@ Array = npt.NDArray[Any]
     "Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`.",
     x1="array_like: Of shape (..., n, k).",
     x2="array_like: Of shape (..., k, m).",
+    returns="ndarray: Of shape (..., n, m).",
+    raises={"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED},
     example=">>> mdhnp.linalg.matmul([[1, 2]], [[3], [4]])\narray([[11]])",
 )
 def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
@@ -33,6 +35,7 @@ def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = N
     "Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.",
     x1="array_like: Of shape (n,).",
     x2="array_like: Of shape (m,).",
+    returns="ndarray: Of shape (n, m).",
     raises={"ValueError": "If an operand is no vector."},
     example=">>> mdhnp.linalg.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
 )
@@ -48,6 +51,8 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
     x1="array_like: The first operand.",
     x2="array_like: The second operand.",
     axes="int or pair of sequences of int: Which axes go with which ones.",
+    returns="ndarray or scalar: With the other axes of `x1`, then those of `x2`.",
+    raises={"ValueError": "If extents differ, or an axis is named twice.", "TypeError": UNSUPPORTED},
     example=">>> int(mdhnp.linalg.tensordot([1, 2], [3, 4], axes=1))\n11",
 )
 def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precision: str | None = None) -> Any:
@@ -59,6 +64,8 @@ def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precisi
     x="array_like: Of shape (..., n, m).",
     offset="int: How far above the main diagonal.",
     dtype="dtype, optional: Type to add in.",
+    returns="ndarray or scalar: Of shape (...).",
+    raises={"ValueError": "If there are fewer than two axes.", "TypeError": UNSUPPORTED},
     example=">>> int(mdhnp.linalg.trace([[1, 2], [3, 4]]))\n5",
 )
 def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
@@ -70,6 +77,8 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     x1="array_like: Of shape (..., k).",
     x2="array_like: Of shape (..., k).",
     axis="int: Where the vectors' axis is in both operands.",
+    returns="ndarray or scalar: Of shape (...).",
+    raises={"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED},
     example=">>> int(mdhnp.linalg.vecdot([1, 2], [3, 4]))\n11",
 )
 def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None) -> Any:

@@ -28,6 +28,7 @@ Axis = int | tuple[int, ...] | None
 @public(
     "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
     axes="tuple of int: For each axis of the result, which one of `x` it is.",
+    returns="Array or ndarray: A view.",
     raises={"ValueError": "If `axes` does not name each axis once."},
     example='>>> mdhnp.permute_dims(mdhnp.asarray([[1, 2, 3]], device="cpu"), (1, 0)).shape\n(3, 1)',
 )
@@ -37,6 +38,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
 
 @public(
     "Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.",
+    returns="Array or ndarray: A view, of shape (..., m, n) where `x` is (..., n, m).",
     raises={"ValueError": "If there are fewer than two axes."},
     example='>>> mdhnp.matrix_transpose(mdhnp.empty((2, 3, 4), device="cpu")).shape\n(2, 4, 3)',
 )
@@ -48,6 +50,7 @@ def matrix_transpose(x: Any, /) -> Any:
     "Give a view with two axes exchanged, as ``numpy.swapaxes`` does.",
     axis1="int: The one axis.",
     axis2="int: The other one.",
+    returns="Array or ndarray: A view.",
     example='>>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape\n(4, 3, 2)',
 )
 def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
@@ -58,6 +61,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
     "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
     source="int or tuple of int: Which axes.",
     destination="int or tuple of int: Where they are in the result.",
+    returns="Array or ndarray: A view.",
     example='>>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape\n(3, 4, 2)',
 )
 def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Any:
@@ -67,6 +71,7 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
 @public(
     "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
     axis="int or tuple of int: Where they are in the result.",
+    returns="Array or ndarray: A view with so many axes more.",
     example='>>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape\n(3, 1)',
 )
 def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
@@ -76,6 +81,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
 @public(
     "Give a view without axes of one element, as ``numpy.squeeze`` does.",
     axis="int or tuple of int, optional: Which ones; by default all.",
+    returns="Array or ndarray: A view with fewer axes.",
     raises={"ValueError": "If one has more elements."},
     example='>>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape\n(3,)',
 )
@@ -85,6 +91,7 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
 
 @public(
     "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
+    returns="Array or ndarray: A view of the same shape.",
     example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
 )
 def flip(x: Any, /, axis: Axis = None) -> Any:
@@ -99,6 +106,7 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
 @public(
     "Give the parts along an axis as views, as ``numpy.unstack`` does.",
     axis="int: Along which axis.",
+    returns="tuple of Array or ndarray: Views, each with an axis less, as many as there are elements along it.",
     raises={"ValueError": "If there is no axis at all."},
     example="""
 >>> [part.tolist() for part in mdhnp.unstack(mdhnp.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
@@ -114,6 +122,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 @public(
     "Give a read-only view with another shape, in which elements are repeated, as ``numpy.broadcast_to`` does.",
+    returns="Array or ndarray: A view of that shape, which cannot be written to.",
     raises={"ValueError": "If the shapes do not match."},
     example='>>> mdhnp.broadcast_to(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2], [1, 2]]',
 )
@@ -144,6 +153,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
     shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
     copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",
+    returns="Array or ndarray: Of that shape; a view where strides allow.",
     raises={"ValueError": "If there are more or fewer elements, or if `copy` is false and a copy is needed."},
     example='>>> mdhnp.reshape(mdhnp.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()\n[[1, 2], [3, 4]]',
 )

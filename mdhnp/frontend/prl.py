@@ -40,6 +40,14 @@ class Links(NamedTuple):
         Weight of the pair, in bits; ``-inf`` if there are no existing records.
     status : ndarray of int8
         0 non-match, 1 possible match, 2 match.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> new, existing = {"name": ["ada"]}, {"name": ["alan", "ada"]}
+    >>> links = mdhnp.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9))
+    >>> links.index, links.status
+    (array([1], dtype=int32), array([2], dtype=int8))
     """
 
     index: npt.NDArray[Any]  # type: ignore[assignment]
@@ -76,8 +84,8 @@ Fellegi and Sunter's weights: a field adds ``log2(m / u(x))`` to a pair's weight
     "scores 0. Each set is a field's name or a collection of names.",
     thresholds="(float, float): Weights below the first mean no match, above the second a match, else a possible "
     "match. In bits.",
-    dtype="dtype: float32 or float64, in which weights are summed, field by field, and in which `similarity` gets "
-    "values.",
+    dtype="dtype: The type, float32 or float64, in which weights are summed, field by field, and in which "
+    "`similarity` gets values.",
     returns="Links: Three arrays, one element a new record: index, weight and status.",
     raises={
         "KeyError": "If `new` or `existing` lacks a column.",

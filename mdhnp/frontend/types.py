@@ -29,6 +29,7 @@ _KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["com
     dtype="dtype: Wanted type.",
     copy="bool: Whether the result is new also where it need not be.",
     device="str, int or Device, optional: Where to; by default where it is.",
+    returns="Array: Of the same shape; `x` itself where nothing changes and `copy` is false.",
     raises={"TypeError": "If kernels do not compute with the type."},
     example="""
 >>> mdhnp.astype(mdhnp.asarray([1.5, -1.5], device="cpu"), "int8").numpy()
@@ -41,6 +42,7 @@ def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any 
 @public(
     "Give the type that NumPy's promotion makes of arrays, types and Python's numbers.",
     arrays_and_dtypes="Array, array_like, dtype or number: One or more.",
+    returns="numpy.dtype: The type.",
     example=""">>> mdhnp.result_type("int8", "float32")\ndtype('float32')""",
 )
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
@@ -51,6 +53,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     "Say whether an array or type can be converted by NumPy's promotion, without loss.",
     from_="Array or dtype: What is converted.",
     to="dtype: Wanted type.",
+    returns="bool: Whether it can.",
     example=""">>> mdhnp.can_cast("int8", "float32")\nTrue""",
 )
 def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
@@ -59,8 +62,14 @@ def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
 
 def _limits(name: str, kinds: str, example: str) -> Callable[[Any], Any]:
 
-    @public(f"Give what ``numpy.{name}`` says of a type or of an array's.", type=f"Array or dtype: Of {kinds}.",
-            name=name, example=f">>> int(mdhnp.{name}({example}")  # fmt: skip
+    @public(
+        f"Give what ``numpy.{name}`` says of a type or of an array's.",
+        type=f"Array or dtype: Of {kinds}.",
+        returns=f"numpy.{name}: Limits of the type.",
+        raises={"ValueError": "If the type is of another kind."},
+        name=name,
+        example=f">>> int(mdhnp.{name}({example}",
+    )
     def function(type: Any, /) -> Any:
         return getattr(np, name)(_type(type))
 
@@ -87,17 +96,21 @@ class __array_namespace_info__:
     """
 
     def capabilities(self) -> dict[str, Any]:
+        """Give what the standard leaves open: two optional features, which are not offered, and the most axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:
+        """Give the device on which Arrays are made where nobody says another one."""
         return device_for(None)
 
     def devices(self) -> list[Any]:
+        """Give all devices, as :func:`mdhnp.devices` does."""
         from mdhnp.runtime.devices import devices
 
         return list(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """Give the types that new arrays have where nobody says another one, by kind."""
         names = {"real floating": "f8", "complex floating": "c16", "integral": "i8", "indexing": "i8"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 

@@ -140,6 +140,7 @@ def pw(
     Returns
     -------
     CombineSpec
+        What :func:`mdhnp.md_hom` takes for a dimension.
 
     Raises
     ------
@@ -166,12 +167,32 @@ def pw(
 def ps(
     function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True
 ) -> CombineSpec:
-    """Give the combined result of every prefix: an inclusive scan. Parameters and errors as in :func:`pw`.
+    """Give the combined result of every prefix: an inclusive scan.
+
+    Parameters
+    ----------
+    function : str, tuple of str, or callable
+        What combines two results, as :func:`pw` takes it; the errors are those of :func:`pw`, too.
+    identity : number or tuple of numbers, optional
+        The neutral element of a custom function.
+    commutative : bool, optional
+        False if a custom function must see its operands in order.
+    name : str, optional
+        How a custom function is printed.
+    check : bool
+        False if a custom function's laws are not to be tried.
+
+    Returns
+    -------
+    CombineSpec
+        What :func:`mdhnp.md_hom` takes for a dimension.
 
     Examples
     --------
     >>> import mdhnp
     >>> running_maximum = mdhnp.md_hom(lambda x: x, {"i": mdhnp.ps("max")}, "x[i] -> y[i]")
+    >>> running_maximum([3, 1, 4, 1, 5])
+    array([3, 3, 4, 4, 5])
     """
     return CombineSpec("ps", function, identity, commutative, name, check)
 

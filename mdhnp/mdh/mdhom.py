@@ -121,6 +121,14 @@ class MdHom(Computation):
     IndexError
         If an access leaves its array and no boundary mode says what that means, or is beyond 62 bits; if a function
         uses the index in a dimension that there is not.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> import numpy as np
+    >>> dot = mdhnp.md_hom(np.multiply, {"k": mdhnp.pw("add")}, "x[k], y[k] -> z[]")
+    >>> print(dot.bind(np.ones(3), np.ones(3)))
+    md_hom(*, (+,)) ∘ (x[k], y[k]) -> z[]
     """
 
     extents: tuple[int, ...]

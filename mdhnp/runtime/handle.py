@@ -18,7 +18,17 @@ Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
 
 
 class NoDeviceError(RuntimeError):
-    """No OpenCL device is there, none fits what was asked for, or this process may not use it."""
+    """No OpenCL device is there, none fits what was asked for, or this process may not use it.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> with mdhnp.device("abacus"):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    mdhnp.runtime.handle.NoDeviceError: no OpenCL device fits 'abacus'; ...
+    """
 
 
 class Device:

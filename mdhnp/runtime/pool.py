@@ -74,6 +74,12 @@ class MemoryInfo(NamedTuple):
         Blocks in use: one or more arrays lie in each.
     pinned : int
         Of the host's memory, through which arrays are copied.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.memory_info("cpu").total > 0
+    True
     """
 
     total: int

@@ -46,6 +46,17 @@ class BuildError(RuntimeError):
         All that the compiler said.
     path : Path or None
         File that holds the source text; None if it could not be written anywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> wrong = mdhnp.skeletons.map("float f(float x) { return y; }")
+    >>> try:
+    ...     wrong(np.ones(3, np.float32))
+    ... except mdhnp.BuildError as error:
+    ...     "'y'" in error.log
+    True
     """
 
     def __init__(self, message: str, log: str, path: Path | None) -> None:
