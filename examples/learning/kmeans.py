@@ -19,7 +19,7 @@ import mdhnp
 
 CENTRES = 64
 digits = load_digits().data.astype(np.float32)
-x = np.tile(digits, (10, 1))  # ten times the digits, with noise
+x = np.tile(digits, (4, 1))  # four times the digits, with noise
 x += np.random.default_rng(0).normal(0, 1, x.shape).astype(np.float32)
 
 
@@ -32,7 +32,7 @@ def nearest(x, centres):
 fused = mdhnp.fuse(nearest)
 
 
-def clustered(nearest, steps=15):
+def clustered(nearest, steps=12):
     centres = digits[:: len(digits) // CENTRES][:CENTRES].copy()
     costs = []
     for _ in range(steps):

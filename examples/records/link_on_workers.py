@@ -41,7 +41,8 @@ def records(persons):
 
 
 # %%
-# Some persons have moved, and of some the birthday is wrong. Workers import this file: the guard at its end is needed.
+# Half of the persons are strangers, some have moved, and of some the birthday is wrong. Workers import this file:
+# the guard at its end is needed.
 
 
 def main(count):
@@ -50,13 +51,15 @@ def main(count):
     rng = da.random.default_rng(0)
     # Blocks are made by the workers: no record is in what this process sends them.
     existing = records(da.arange(count, chunks=sizes[0]))
-    persons = rng.integers(0, count, count, chunks=sizes[0])
+    persons = rng.integers(0, 2 * count, count, chunks=sizes[0])
     new = records(persons)
     for field in ("town", "born"):
         changed = rng.random(count, chunks=sizes[0]) < 0.2
         new[field] = da.where(changed, rng.integers(0, FIELDS[field], count, chunks=sizes[0]), new[field])
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
+    # Two processes take seconds to start, which few records are not worth: for these, workers are threads.
+    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": count > 10_000, "dashboard_address": ":0"}
+    with LocalCluster(**workers) as cluster, Client(cluster) as client:
         client.register_plugin(mdhnp.dask.Plugin())
         begin = perf_counter()
         links = mdhnp.dask.prl(new, existing, m=0.9, thresholds=THRESHOLDS, chunks=sizes)
@@ -69,7 +72,7 @@ def main(count):
     assert (index == right)[status == 2].mean() > 0.99
 
     _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
-    parts, names = [weight[index == right], weight[index != right]], ["the right person", "somebody else"]
+    parts, names = [weight[right < count], weight[right >= count]], ["has a partner", "stranger"]
     axes.hist(parts, bins=50, stacked=True, label=names, color=["C0", "C3"])
     for threshold in THRESHOLDS:
         axes.axvline(threshold, color="0.3", linestyle="--")

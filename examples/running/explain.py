@@ -66,5 +66,5 @@ for name, point in measured.items():
     axes.plot(*point, "o")
     axes.annotate(name, point, xytext=(6, -12), textcoords="offset points")
 axes.set(xlabel="operations a byte (flop/B)", ylabel="rate (Gflop/s)", xlim=(0.1, 1000))
-axes.legend(loc="upper left")
+axes.legend(loc="lower right")
 plt.show()

@@ -54,7 +54,7 @@ print(f"after {STEPS} steps the plate has {float(state.mean()):.2f} degrees on a
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", width_ratios=(2, 3))
 image = left.imshow(state.numpy()[:40, :40], cmap="inferno")
 left.set(xlabel="column", ylabel="row", title="upper left corner")
-figure.colorbar(image, ax=left, label="temperature (°C)")
+figure.colorbar(image, ax=left).ax.set_title("°C")
 right.plot(state.numpy()[ROWS // 2 - 1, :40], label="last row of the first device")
 right.plot(state.numpy()[ROWS // 2, :40], "--", label="first row of the second")
 right.set(xlabel="column", ylabel="temperature (°C)")

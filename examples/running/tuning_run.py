@@ -36,6 +36,6 @@ for status, mark, label in (("ok", "o", "measured"), ("slow", "x", "cut off as s
     axes.plot(*np.array([(n, t) for n, t, s in timed if s == status]).reshape(-1, 2).T, mark, label=label)
 best = np.minimum.accumulate([t for _, t, _ in timed])
 axes.step([n for n, _, _ in timed], best, where="post", color="C3", label="best so far")
-axes.set(xlabel="candidate", ylabel="time of the kernel (ms)")
+axes.set(xlabel="candidate", ylabel="time of the kernel (ms)", xticks=[n for n, _, _ in timed])
 axes.legend()
 plt.show()
