@@ -12,10 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.frontend.array_adapted import by_numpy, package
-
-
-def _array(x: Any) -> Any:
-    return x if type(x) is Array else np.asarray(x)
+from mdhnp.frontend.map_reduce import operand
 
 
 def _known(a: Any, where: Any) -> Any:
@@ -97,8 +94,8 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         raise ValueError("list of cases must be same length as list of conditions")
     if not len(condlist):
         raise ValueError("select with an empty condition list is not possible")
-    conditions, weak = [_array(c) for c in condlist], (int, float, complex)
-    choices = [x if type(x) in weak else _array(x) for x in (*choicelist, default)]
+    conditions, weak = [operand(c) for c in condlist], (int, float, complex)
+    choices = [x if type(x) in weak else operand(x) for x in (*choicelist, default)]
     dtype = np.result_type(*choices)
     *choices, found = [x.astype(dtype, copy=False) if hasattr(x, "dtype") else dtype.type(x) for x in choices]
     for n, condition in enumerate(conditions):
@@ -123,7 +120,7 @@ def _correlated(a: Any, v: Any, mode: Any) -> Any:
 
 
 def _vectors(a: Any, v: Any) -> list[Any]:
-    found = [_array(x) for x in (a, v)]
+    found = [operand(x) for x in (a, v)]
     for name, x in zip("av", found, strict=True):
         if x.ndim > 1:
             raise ValueError("object too deep for desired array")
@@ -147,7 +144,7 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     """Give products of vectors; of the plane's only what stands upright."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
-    a, b = _array(a), _array(b)
+    a, b = operand(a), operand(b)
     if not a.ndim or not b.ndim:
         raise ValueError("At least one array has zero dimension")
     a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
@@ -163,7 +160,7 @@ def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, ax
 
 
 def _linalg_cross(x1: Any, x2: Any, axis: Any = -1) -> Any:
-    x1, x2 = _array(x1), _array(x2)
+    x1, x2 = operand(x1), operand(x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, "
@@ -175,26 +172,26 @@ def _linalg_cross(x1: Any, x2: Any, axis: Any = -1) -> Any:
 def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     x: Any
     y: Any
-    x, y = [v if isinstance(v, int | float | complex) else _array(v) for v in (a, b)]
+    x, y = [v if isinstance(v, int | float | complex) else operand(v) for v in (a, b)]
     y = y.astype(np.result_type(y, 1.0), copy=False) if hasattr(y, "dtype") else y + 0.0
     close = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y) | (x == y)
     return close | np.isnan(x) & np.isnan(y) if equal_nan else close
 
 
 def _array_equal(a1: Any, a2: Any) -> bool:
-    a1, a2 = _array(a1), _array(a2)
+    a1, a2 = operand(a1), operand(a2)
     return a1.shape == a2.shape and bool(np.all(a1 == a2))
 
 
 def _column_stack(tup: Any) -> Any:
-    return np.concatenate([a if a.ndim > 1 else a.reshape(-1, 1) for a in map(_array, tup)], 1)
+    return np.concatenate([a if a.ndim > 1 else a.reshape(-1, 1) for a in map(operand, tup)], 1)
 
 
 def _append(arr: Any, values: Any, axis: Any = None) -> Any:
-    if _array(values).dtype not in SUPPORTED:
-        return by_numpy(np.append, f"values have dtype {_array(values).dtype}", arr, values, axis)
+    if operand(values).dtype not in SUPPORTED:
+        return by_numpy(np.append, f"values have dtype {operand(values).dtype}", arr, values, axis)
     if axis is None:
-        return np.concatenate([_array(arr).reshape(-1), _array(values).reshape(-1)])
+        return np.concatenate([operand(arr).reshape(-1), operand(values).reshape(-1)])
     return np.concatenate([arr, values], axis=axis)
 
 
@@ -215,17 +212,17 @@ def _heaviside(x1: Any, x2: Any) -> Any:
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    y, steps = _array(y), dx
+    y, steps = operand(y), dx
     axis = normalize_axis_tuple(axis, y.ndim)[0]
     if x is not None:
-        x = _array(x)
+        x = operand(x)
         steps = np.diff(x).reshape([-1] + [1] * (y.ndim - 1 - axis)) if x.ndim == 1 else np.diff(x, axis=axis)
     before = (slice(None),) * axis
     return (steps * (y[(*before, slice(1, None))] + y[(*before, slice(None, -1))]) / 2.0).sum(axis)
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    p, x = _array(p), _array(x)
+    p, x = operand(p), operand(x)
     found = np.zeros_like(x)
     for n in range(len(p)):
         found = found * x + p[n]
@@ -253,7 +250,7 @@ def _corrcoef(x: Any, rowvar: Any = True) -> Any:
 
 
 def _isin(element: Any, test_elements: Any, invert: Any = False) -> Any:
-    element, tests = _array(element), _array(test_elements).reshape(-1)
+    element, tests = operand(element), operand(test_elements).reshape(-1)
     found = np.any(element[..., None] == tests, axis=-1)
     return ~found if invert else found
 
@@ -277,7 +274,7 @@ def _floated(ufunc: np.ufunc, x: Any) -> Any:
 
 
 def _doubled(x: Any) -> Any:
-    x = _array(x)
+    x = operand(x)
     return x.astype(np.result_type(x.dtype, np.float64), copy=False)
 
 
@@ -296,7 +293,7 @@ def _block(arrays: Any) -> Any:
         if (type(x) is list) != bool(left):
             raise ValueError("List depths are mismatched.")
         if not left:
-            return _array(x)
+            return operand(x)
         if not x:
             raise ValueError("List at arrays cannot be empty")
         parts = [joined(e, left - 1) for e in x]
