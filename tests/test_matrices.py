@@ -6,7 +6,6 @@ none. Where a device of the test run has matrix instructions, it computes the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from itertools import product as pairs
@@ -14,27 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from conftest import chosen_devices
 from contractions import PECULIAR, Contraction, contraction, halves, matrix_schedule
-from guards import unwritten
-from ir_run import SUBGROUP, elements, product, run
 from ir_walk import walk_all
-from kernels import GEMM, MULTIPLIED
+from kernels import GEMM
+from matrices import built, first_schedule, on_multiplying_devices, run_in_ir, schedules_of, sums
 from random_functions import Seeded
 from running import execute, lowered
 from schedules import CAPS, MATRICES
 
-from mdhnp.codegen import Program, generate
-from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.show import show
-from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
+from mdhnp.mdh import Stage, cc, md_hom, pw
 from mdhnp.runtime.trial import confirmed
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
+from mdhnp.schedule.gpu_matrices import matrix_neighbours
 from mdhnp.schedule.matrices import allowed
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule
 
@@ -48,15 +42,7 @@ RUN, WALKED, ON_DEVICES = 36, 12, 300
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what computes on devices on those that have matrix instructions."""
-    if "multiplying" in metafunc.fixturenames:
-        chosen = chosen_devices(metafunc.config.getoption("--device"))
-        found = {name: device for name, device in chosen.items() if device.caps.atoms}
-        ((other, cases),) = [
-            (n, c) for n, c in (("seed", range(ON_DEVICES)), ("name", SPECIAL)) if n in metafunc.fixturenames
-        ]
-        each = {f"{name}-{case}": (device, case) for name, device in found.items() for case in cases}
-        metafunc.parametrize(("multiplying", other), each.values(), ids=each)
+    on_multiplying_devices(metafunc, "seed", range(ON_DEVICES))
 
 
 def _drawn(seed: int, caps: DeviceCaps, **how: Any) -> tuple[Contraction, list[Stage], Schedule]:
@@ -65,22 +51,11 @@ def _drawn(seed: int, caps: DeviceCaps, **how: Any) -> tuple[Contraction, list[S
     return one, steps, matrix_schedule(Seeded(seed), steps[0].mdhom, caps)
 
 
-def _built(steps: Sequence[Stage], s: Schedule, caps: DeviceCaps) -> tuple[Program, tuple[Procedure, ...]]:
-    return generate(steps, [s], caps, default), procedures(steps, [s], caps, default)
-
-
-def _run(h: MdHom, arrays: Sequence[Array], s: Schedule, caps: DeviceCaps) -> tuple[Array, set[bool]]:
-    """The result, and whether it was doubtful: in some work-groups it may be."""
-    (output,) = [unwritten(v.shape, v.dtype) for v in h.outputs]
-    doubtful, *_ = run(*_built(lowered(h), s, caps), arrays, [output])
-    return output, doubtful
-
-
 @pytest.mark.parametrize("seed", range(RUN))
 def test_values(seed: int) -> None:
     caps = replace(MATRICES, async_copies=seed % 3 > 0)
     one, _, s = _drawn(seed, caps)
-    got, doubtful = _run(one.mdhom, one.arrays, s, caps)
+    got, doubtful = run_in_ir(one.mdhom, one.arrays, s, caps)
     one.assert_right(got)
     assert doubtful == ({False} if ATOMS[s.atom].split else set())
 
@@ -90,7 +65,7 @@ def test_values_of_factors_at_the_ends_of_their_types(seed: int) -> None:
     """NaN, infinities, subnormal, huge and tiny numbers, here and there among others."""
     one, _, s = _drawn(seed, MATRICES, types=tuple(PECULIAR), peculiar=True)
     with np.errstate(all="ignore"):
-        got, _ = _run(one.mdhom, one.arrays, s, MATRICES)
+        got, _ = run_in_ir(one.mdhom, one.arrays, s, MATRICES)
     one.assert_right(got)
 
 
@@ -98,111 +73,15 @@ def test_values_of_factors_at_the_ends_of_their_types(seed: int) -> None:
 def test_walk(seed: int) -> None:
     caps = replace(MATRICES, async_copies=seed % 3 > 0)
     _, steps, s = _drawn(seed, caps)
-    walk_all(*_built(steps, s, caps), steps, steps=10**6)
+    walk_all(*built(steps, s, caps), steps, steps=10**6)
 
 
 def test_values_on_devices(multiplying: Device, seed: int) -> None:
     caps = replace(multiplying.caps, async_copies=multiplying.caps.async_copies and seed % 3 > 0)
     one, steps, s = _drawn(seed, caps)
-    program, _ = _built(steps, s, caps)
+    program, _ = built(steps, s, caps)
     (got,) = execute(multiplying, one.mdhom, one.arrays, program)
     one.assert_right(got)
-
-
-_TINY = 2.0**-102
-#: What factors hold, at which places of which, and whether their parts are not what they are.
-SPECIAL: dict[str, tuple[list[tuple[int, Any, float]], bool]] = {
-    "ordinary": ([], False),
-    "zeros": ([(0, (slice(None), 3), 0.0), (1, 5, -0.0)], False),
-    "large": ([(0, (2, slice(None)), 1e30), (1, (slice(None), 1), -1e7)], False),
-    "largest": ([(0, (2, 4), float(np.finfo("f4").max) / 4)], False),
-    "small": ([(0, 2, _TINY), (1, (7, 3), -_TINY)], False),
-    "smaller": ([(0, (2, 4), float(np.nextafter(np.float32(_TINY), np.float32(0))))], True),
-    "smaller in the other factor": ([(1, (19, 0), -_TINY / 2)], True),
-    "tiny beside large": ([(0, 2, 1e-37), (1, (slice(None), 3), 1e30)], True),
-    "subnormal": ([(0, 17, 1.4e-45), (1, (slice(None), 3), 1e30)], True),
-    "infinite": ([(0, (2, 4), np.inf)], True),
-    "infinite in the last terms": ([(1, (19, 11), -np.inf)], True),
-    "of both signs": ([(0, (2, 4), np.inf), (0, (2, 19), -np.inf), (1, 4, 1.0), (1, 19, 1.0)], True),
-    "times zero": ([(0, (2, 4), np.inf), (1, 4, 0.0)], True),
-    "not a number": ([(1, (0, 0), np.nan)], True),
-    "too large": ([(0, 17, 1e30), (1, 4, 1e30)], True),
-}
-
-
-def _special(name: str) -> tuple[list[Array], bool]:
-    rng, (changes, doubtful) = np.random.default_rng(2), SPECIAL[name]
-    arrays = [rng.uniform(0.5, 2, shape).astype(np.float32) for shape in MULTIPLIED["gemm_tf32"].shapes]
-    for number, where, value in changes:
-        arrays[number][where] = value
-    return arrays, doubtful
-
-
-#: Kernels of three products of tf32 whose factors have the shapes of :func:`_special`.
-SPLIT = ("gemm_tf32", "gemm_producers")
-
-
-def _special_schedule(h: MdHom, kernel: str = "gemm_tf32") -> Schedule:
-    return replace(Schedule.plain(h.extents, 2), **MULTIPLIED[kernel].changes)
-
-
-def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
-    with np.errstate(all="ignore"):
-        exact = a.astype(np.float64) @ b.astype(np.float64)
-        wanted, size = exact.astype(np.float32), np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
-    finite = np.isfinite(wanted)
-    np.testing.assert_array_equal(got[~finite], wanted[~finite])
-    limit = 4 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
-    assert (np.abs(got[finite] - exact[finite]) <= limit[finite]).all()
-
-
-@pytest.mark.parametrize("kernel", SPLIT)
-@pytest.mark.parametrize("name", SPECIAL)
-def test_factors_that_parts_cannot_represent(name: str, kernel: str) -> None:
-    arrays, doubtful = _special(name)
-    h = GEMM.bind(*arrays)
-    got, found = _run(h, arrays, _special_schedule(h, kernel), MATRICES)
-    _assert_as_numpys(got, *arrays)
-    assert (True in found) == doubtful
-
-
-@pytest.mark.parametrize("name", [name for name, atom in ATOMS.items() if atom.split])
-def test_sums_that_are_too_large_are_doubted_whatever_is_added_to_them(name: str) -> None:
-    """What is cut off of the largest float, again and again, leaves less than that."""
-    rng = np.random.default_rng(4)
-    a, b = (rng.uniform(0.5, 2, shape).astype(np.float32) for shape in ((38, 50), (50, 12)))
-    a[17], b[4] = 1e30, 1e30
-    h, caps = GEMM.bind(a, b), replace(MATRICES, atoms=(name,))
-    access = AccessPattern(lowered(h)[0].mdhom)
-    _, s = next(matrix_schedules(access, caps, default(access.h, CAPS)))
-    got, doubtful = _run(h, [a, b], s, caps)
-    assert True in doubtful
-    _assert_as_numpys(got, a, b)
-
-
-def test_factors_that_parts_cannot_represent_on_devices(multiplying: Device, name: str) -> None:
-    arrays, _ = _special(name)
-    h = GEMM.bind(*arrays)
-    for kernel in SPLIT:
-        if MULTIPLIED[kernel].changes["atom"] in multiplying.caps.atoms:
-            program, _ = _built(lowered(h), _special_schedule(h, kernel), multiplying.caps)
-            (got,) = execute(multiplying, h, arrays, program)
-            _assert_as_numpys(got, *arrays)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_no_factor_is_overlooked(seed: int) -> None:
-    """Subgroups that load the same elements watch them by turns."""
-    p, items = Seeded(seed), ((8, 8, 1), (16, 4, 1))[seed // 2 % 2]
-    shapes = (2 * items[0], 24), (24, 2 * items[1])
-    arrays = [np.ones(shape, np.float32) for shape in shapes]
-    number = seed % 2
-    arrays[number][tuple(p.integer(0, n - 1) for n in shapes[number])] = _TINY / 2
-    h = GEMM.bind(*arrays)
-    several = {"num_wg": (1, 1, 1), "num_wi": items, "local_tile": (2 * items[0], 2 * items[1], 16)}
-    got, found = _run(h, arrays, replace(_special_schedule(h), **several), MATRICES)
-    _assert_as_numpys(got, *arrays)
-    assert True in found
 
 
 #: Sums of two products, of floats that may be contracted or of integers.
@@ -219,33 +98,10 @@ def test_sums_of_several_products(what: str) -> None:
     rng = np.random.default_rng(5)
     a, b = (rng.integers(-9, 10, shape) + 1j * rng.integers(-9, 10, shape) for shape in ((20, 24), (24, 18)))
     a, b = a.astype(dtype), b.astype(dtype)
-    h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
-    access = AccessPattern(lowered(h)[0].mdhom)
-    _, found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
-    got, _ = _run(h, [a, b], found, MATRICES)
+    h = sums(function).bind(a, b)
+    found = first_schedule(h, MATRICES)
+    got, _ = run_in_ir(h, [a, b], found, MATRICES)
     np.testing.assert_array_equal(got, wanted(a, b))
-
-
-@pytest.mark.parametrize("name", SPECIAL)
-def test_parts_of_complex_factors_that_parts_cannot_represent(name: str) -> None:
-    """Each imaginary part is 1, so that the real ones of the products show what happens to the others."""
-    (a, b), doubtful = _special(name)
-    left, right = (a + 1j).astype(np.complex64), (b + 0j).astype(np.complex64)
-    left.real, right.real = a, b
-    h = GEMM.bind(left, right)
-    access = AccessPattern(lowered(h)[0].mdhom)
-    _, s = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
-    got, found = _run(h, [left, right], s, MATRICES)
-    with np.errstate(all="ignore"):
-        size = np.abs(left).astype(np.float64) @ np.abs(b).astype(np.float64)
-        for part, other in ((got.real, a), (got.imag, np.ones_like(a))):
-            exact = other.astype(np.float64) @ b.astype(np.float64)
-            wanted = np.where(np.isfinite(size), exact, np.nan).astype(np.float32)
-            finite = np.isfinite(wanted)
-            limit = 4 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
-            assert (np.abs(part[finite] - exact[finite]) <= limit[finite]).all()
-            assert not np.isfinite(part[~np.isfinite(size)]).any()
-    assert (True in found) == doubtful
 
 
 @pytest.mark.parametrize("what", ["a conjugate", "the other sign"])
@@ -255,20 +111,19 @@ def test_sums_of_several_products_of_several_subgroups(what: str) -> None:
     rng = np.random.default_rng(5)
     a, b = (rng.integers(-9, 10, shape) + 1j * rng.integers(-9, 10, shape) for shape in ((40, 70), (70, 18)))
     a, b = a.astype(dtype), b.astype(dtype)
-    h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
-    access, caps = AccessPattern(lowered(h)[0].mdhom), replace(MATRICES, atoms=("3xtf32 of warpgroups",))
-    _, found = next(matrix_schedules(access, caps, default(access.h, CAPS)))
+    h = sums(function).bind(a, b)
+    caps = replace(MATRICES, atoms=("3xtf32 of warpgroups",))
+    found = first_schedule(h, caps)
     assert ATOMS[found.atom].wide
-    got, _ = _run(h, [a, b], found, caps)
+    got, _ = run_in_ir(h, [a, b], found, caps)
     np.testing.assert_array_equal(got, wanted(a, b))
 
 
 def test_sums_that_round_each_product_are_no_instructions() -> None:
     """A function that adds products itself means what NumPy computes: each is rounded."""
     a, b = np.ones((20, 24), np.float32), np.ones((24, 18), np.float32)
-    views = "A[i,k], B[k,j] -> C[i,j]"
     for function in (lambda a, b: a * b + b * a, lambda a, b: a * b - a):
-        h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, views).bind(a, b)
+        h = sums(function).bind(a, b)
         assert not allowed(lowered(h)[0].mdhom)
 
 
@@ -276,7 +131,7 @@ def test_products_of_bytes_that_a_user_writes_are_no_instructions() -> None:
     """Instructions whose operands are bytes multiply whole integers."""
     a, b = np.ones((20, 24), np.int32), np.ones((24, 18), np.int32)
     for function in (lambda a, b: (a & 255) * (b & 255), lambda a, b: (a & 7) * b, lambda a, b: a * (b >> 8)):
-        h = md_hom(function, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(a, b)
+        h = sums(function).bind(a, b)
         assert not allowed(lowered(h)[0].mdhom)
 
 
@@ -288,12 +143,9 @@ def test_products_of_integers_wrap_around(dtype: str) -> None:
     a, b = (rng.choice([limits.min, limits.max, limits.max // 3], shape).astype(dtype) for shape in ((9, 70), (70, 12)))
     wanted = np.einsum("ik,kj->ij", a, b)
     for finish, result in ((None, wanted), (lambda total, a, b: total < 100, wanted < 100)):
-        h = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish).bind(
-            a, b
-        )
-        access = AccessPattern(lowered(h)[0].mdhom)
-        _, s = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
-        np.testing.assert_array_equal(_run(h, [a, b], s, MATRICES)[0], result)
+        h = sums(np.multiply, finish=finish).bind(a, b)
+        s = first_schedule(h, MATRICES)
+        np.testing.assert_array_equal(run_in_ir(h, [a, b], s, MATRICES)[0], result)
 
 
 #: Instructions of several subgroups, and how the factors lie in memory.
@@ -316,13 +168,12 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
         finish=lambda total, a, b: (total + total).astype(dtype),
     ).bind(a, b)  # fmt: skip
     h = replace(h, precision="default" if ATOMS[name].rounded else "highest")
-    (stage,) = lowered(h)
-    caps, access = replace(MATRICES, atoms=(name,)), AccessPattern(stage.mdhom)
-    found = [s for _, s in islice(matrix_schedules(access, caps, default(access.h, CAPS)), 3)]
+    caps = replace(MATRICES, atoms=(name,))
+    found = [*islice(schedules_of(h, caps), 3)]
     assert found
     for s in found:
         assert s.atom == name
-        got, _ = _run(h, [a, b], s, caps)
+        got, _ = run_in_ir(h, [a, b], s, caps)
         np.testing.assert_array_equal(got, 2 * np.einsum("ibk,bkj->ibj", *(x.astype("f8") for x in (a, b))))
 
 
@@ -343,11 +194,10 @@ def test_zeros_around_factors(name: str, moved: tuple[int, int, int]) -> None:
         boundary={"A": "constant", "B": "constant"},
     ).bind(*arrays, i=40, j=24, k=50)  # fmt: skip
     h = replace(h, precision="default" if ATOMS[name].rounded else "highest")
-    (stage,) = lowered(h)
-    caps, access = replace(MATRICES, atoms=(name,)), AccessPattern(stage.mdhom)
-    _, s = next(matrix_schedules(access, caps, default(access.h, CAPS)))
+    caps = replace(MATRICES, atoms=(name,))
+    s = first_schedule(h, caps)
     assert 50 % s.local_tile[s.atom_dims[2]]
-    got, _ = _run(h, arrays, s, caps)
+    got, _ = run_in_ir(h, arrays, s, caps)
     around = [np.pad(x.astype("f8"), 8) for x in arrays]
     a, b = (x[8 + u : 8 + u + n, 8 + v : 8 + v + m] for x, (n, m), u, v in zip(
         around, ((40, 50), (50, 24)), (i, k), (k, j), strict=True
@@ -383,14 +233,6 @@ def test_wide_instructions_are_left_out_where_they_do_not_work(device: Device) -
     assert [ATOMS[default(stage.mdhom, caps).atom].warps for caps in (said, found)] == [4, 1]
 
 
-def test_whole_numbers_are_exact() -> None:
-    named = MULTIPLIED["gemm_tf32"]
-    arrays, h = named.arrays(), named.mdhom()
-    got, doubtful = _run(h, arrays, _special_schedule(h), MATRICES)
-    np.testing.assert_array_equal(got, arrays[0] @ arrays[1])
-    assert doubtful == {False}
-
-
 def test_what_is_added_to_products_at_the_end_is_no_factor() -> None:
     """It moves along rows and columns, as no factor does, and is read where it is."""
     rng = np.random.default_rng(3)
@@ -399,9 +241,8 @@ def test_what_is_added_to_products_at_the_end_is_no_factor() -> None:
         lambda a, b, d: a * b, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j], D[i,j] -> C[i,j]",
         finish=lambda total, a, b, d: total + d,
     ).bind(a, b, d)  # fmt: skip
-    access = AccessPattern(lowered(h)[0].mdhom)
-    _, found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
-    got, _ = _run(h, [a, b, d], found, MATRICES)
+    found = first_schedule(h, MATRICES)
+    got, _ = run_in_ir(h, [a, b, d], found, MATRICES)
     np.testing.assert_array_equal(got, a @ b + d)
 
 
@@ -409,7 +250,7 @@ def test_c_text_is_given_elements_of_the_arrays_only() -> None:
     """It might fail on others: where tiles stick out, they get elements again, no zeros."""
     text = "int f(int x, int y) { return y / x; }"
     a, b = np.full((5, 12), 7, np.int32), np.full((12, 4), 42, np.int32)
-    h = md_hom(text, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", results=np.int32).bind(a, b)
+    h = sums(text, results=np.int32).bind(a, b)
     steps = lowered(h)
     plain = Schedule.plain(steps[0].mdhom.extents, 2)
     s = replace(
@@ -418,9 +259,9 @@ def test_c_text_is_given_elements_of_the_arrays_only() -> None:
     )  # fmt: skip
     for chosen in (s, replace(s, stages=3)):
         check(steps[0].mdhom, chosen, CAPS)
-        _, built = _built(steps, chosen, CAPS)
-        assert not any(" else " in line for line in show(built[0]).splitlines() if "_l[" in line)
-        walk_all(*_built(steps, chosen, CAPS), steps, steps=10**5)
+        _, made = built(steps, chosen, CAPS)
+        assert not any(" else " in line for line in show(made[0]).splitlines() if "_l[" in line)
+        walk_all(*built(steps, chosen, CAPS), steps, steps=10**5)
 
 
 def test_c_text_is_given_the_zeros_around_an_array(device: Device) -> None:
@@ -434,7 +275,7 @@ def test_c_text_is_given_the_zeros_around_an_array(device: Device) -> None:
         Schedule.plain(steps[0].mdhom.extents, 2), num_wg=(1, 1), local_tile=(7, 4), private_tile=(7, 1),
         results="private", stages=2, combine_on="local", local_copies=(LocalCopy((0,)), LocalCopy((0,))),
     )  # fmt: skip
-    program, _ = _built(steps, s, CAPS)
+    program, _ = built(steps, s, CAPS)
     (got,) = execute(device, h, [x, x], program)
     seen = np.lib.stride_tricks.sliding_window_view(np.pad(x, 3), 12)[:7]
     np.testing.assert_array_equal(got, (seen * x + seen + x).sum(axis=1))
@@ -454,7 +295,7 @@ def test_where_one_sum_of_halves_is_enough(what: str) -> None:
     finish, enough = FINISHED[what]
     for terms in (4096, 8192, 8208):
         a, b = (np.broadcast_to(np.float16(1), shape) for shape in ((512, terms), (terms, 512)))
-        product = md_hom(halves, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish)
+        product = sums(halves, finish=finish)
         arrays = [np.lib.stride_tricks.as_strided(x, x.shape, (2 * x.shape[1], 2)) for x in (a, b)]
         (stage,) = lowered(product.bind(*arrays))
         s = default(stage.mdhom, replace(MATRICES, compute_units=4))
@@ -470,73 +311,3 @@ def test_float64_is_one_sum_up_to_some_thousand_terms() -> None:
         s = default(stage.mdhom, replace(MATRICES, local_memory=200 << 10))
         assert s.atom == "f64 of 16 rows"
         assert (s.combine_on == "global") == one
-
-
-# ------------------------------------------------------------------------------------------------------------ atoms
-
-
-@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
-def test_fragments_are_the_instructions(atom: Atom) -> None:
-    """Where elements lie, as the PTX ISA says ("Matrix Fragments for mma.m16n8k8", and so on for the other shapes)."""
-    lane = np.arange(SUBGROUP)
-    group, thread = lane >> 2, lane % 4
-    for i in range(len(atom.a.numbers)):
-        if atom.packed == 4:
-            below, term = 8 if i // 4 % 2 else 0, thread * 4 + (i & 3) + (16 if i >= 8 else 0)
-        elif atom.packed == 2:
-            below, term = 0 if i < 2 or 4 <= i < 6 else 8, thread * 2 + (i & 1) + (8 if i >= 4 else 0)
-        else:
-            below, term = 8 if i % 2 else 0, thread + i // 2 * 4
-        assert _place(atom.a, i) == [*zip(group + below, term, strict=True)]
-    for i in range(len(atom.b.numbers)):
-        packed = atom.packed
-        term = thread * packed + i % packed + (4 * packed if i >= packed else 0) if packed > 1 else thread + 4 * i
-        assert _place(atom.b, i) == [*zip(group, term, strict=True)]
-    for i in range(len(atom.c.numbers)):
-        assert _place(atom.c, i) == [*zip(group + (0 if i < 2 else 8), thread * 2 + i % 2, strict=True)]
-
-
-def _place(fragment: Fragment, register: int) -> list[tuple[int, int]]:
-    rows, columns = elements(fragment)
-    return [*zip(rows[:, register], columns[:, register], strict=True)]
-
-
-@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
-def test_products_of_whole_numbers(atom: Atom) -> None:
-    rng = np.random.default_rng(3)
-    m, n, k = atom.shape
-    a, b = (
-        rng.integers(0 if atom.operand == "uint8" else -9, 10, shape).astype(atom.result) for shape in ((m, k), (n, k))
-    )
-    c = rng.integers(-9, 10, (m, n)).astype(atom.result)
-    held = [matrix[elements(f)].astype(atom.operand) for matrix, f in ((a, atom.a), (b, atom.b))]
-    held = [x.view(np.uint32) for x in held] if atom.packed > 1 else held
-    got = product(atom, *held, c[elements(atom.c)])
-    np.testing.assert_array_equal(got, (c + a @ b.T)[elements(atom.c)])
-
-
-_F64 = ATOMS["f64"]
-#: What is wrong with an atom, and what that changes of one that is right.
-WRONG: dict[str, tuple[str, dict[str, Fragment]]] = {
-    "the matrices do not fit": ("tf32", {"b": _F64.b}),
-    "the matrices do not fit ": ("f64", {"c": ATOMS["tf32"].c}),
-    "a lane of C has two neighbours of a row": ("f64", {"c": Fragment(8, 8, ((8, 8), (4, 1)), ((2, 4),))}),
-    "four lanes are beside each other": ("f64", {"c": Fragment(8, 8, ((4, 8), (8, 1)), ((2, 32),))}),
-    "lanes of operands lie otherwise": ("f64", {"a": Fragment(8, 4, ((8, 1), (4, 8)), ((1, 0),))}),
-}
-
-
-@pytest.mark.parametrize("rule", WRONG)
-def test_atoms_that_cannot_be_are_refused(rule: str) -> None:
-    name, changes = WRONG[rule]
-    with pytest.raises(ValueError, match=rule.strip()):
-        replace(ATOMS[name], **changes)
-
-
-@pytest.mark.parametrize(
-    ("lanes", "values"),
-    [(((4, 8), (8, 1)), ((2, 0),)), (((4, 8), (8, 2)), ((1, 0),)), (((4, 8),), ((1, 0),)), (((8, 1),), ((2, 8),))],
-)  # fmt: skip
-def test_fragments_have_each_element_in_one_place(lanes: Any, values: Any) -> None:
-    with pytest.raises(ValueError, match="not each element in one place"):
-        Fragment(8, 4, lanes, values)
