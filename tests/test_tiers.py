@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -14,11 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import Differing, Failing, First, Kept, Promising, Slower, binaries, compilations, decide, own_helper
+from tiers import (
+    Differing,
+    Failing,
+    First,
+    Kept,
+    Promising,
+    Slower,
+    binaries,
+    compilations,
+    decide,
+    own_helper,
+    program,
+    result,
+)
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build, loading, steps
+from mdhnp.calls import build, steps
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.request import Request
@@ -26,12 +36,10 @@ from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.private import TABLES
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
-HERE = Path(__file__).parent
 A = np.arange(35 * 36, dtype=np.float32).reshape(35, 36) % 7
 
 
@@ -233,40 +241,6 @@ def test_deterministic_settings_start_nothing(device: Device, monkeypatch: pytes
 
 # Other processes, each with what it prints at its end
 
-PROGRAM = """
-import json, sys, warnings
-import numpy as np
-import mdhnp
-A = np.arange(35 * 36, dtype=np.float32).reshape(35, 36) % 7
-def report(**more):
-    found = {"opencl": "pyopencl" in sys.modules, "hosted": mdhnp.host_counts(), **more}
-    if found["opencl"]:
-        from mdhnp.runtime.programs import compiled
-        found["compiled"] = compiled()
-    print(json.dumps(found))
-"""
-
-
-def program(code: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a program under the default settings, which finds this test's cache folder."""
-    plain = {k: v for k, v in os.environ.items() if k not in ("MDHNP_HOST", "MDHNP_TUNING")}
-    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    path = os.pathsep.join(filter(None, [*own, str(HERE.parent), str(HERE), *sys.path]))
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + code],
-        env={**plain, "PYTHONPATH": path, "MDHNP_TUNING": "off", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def result(running: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = running.communicate(timeout=120)
-    assert (err, running.returncode) == ("", 0)
-    found: dict[str, Any] = json.loads(out)
-    return found
-
 
 def test_another_process_begins_with_kernels_and_compiles_nothing(
     device: Device, monkeypatch: pytest.MonkeyPatch
@@ -303,118 +277,3 @@ next(helper, None)
     for each in running:
         assert result(each) == {"opencl": True, "hosted": {"matmul": 2}, "compiled": 0, "right": True}
     assert compilations() == len(binaries()) > 0
-
-
-# Before OpenCL is loaded
-
-
-def test_small_calls_do_not_load_opencl() -> None:
-    code = """
-for _ in range(100):
-    mdhnp.matmul(A[:4], A[:4].T), mdhnp.einsum("ij,kj->ik", A[:4], A[:5]), mdhnp.dot(A[0], A[1])
-report()
-"""
-    assert result(program(code)) == {"opencl": False, "hosted": {"matmul": 100, "einsum": 100, "dot": 100}}
-
-
-@pytest.mark.parametrize("what", ["mdhnp.stencil(A, np.ones((2, 2), np.float32), 'nearest')", "least(A)"])
-def test_what_numpy_has_no_function_for_loads_opencl_at_once(what: str) -> None:
-    code = f"""
-dims = {{"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}}
-least = mdhnp.md_hom(np.add, dims, "A[i,k], A[j,k] -> B[i,j]")
-{what}
-report()
-"""
-    found = result(program(code))
-    assert found.pop("compiled") >= 1  # more, where several devices are compared
-    assert found == {"opencl": True, "hosted": {}}
-
-
-def test_fused_functions_begin_as_they_are_written() -> None:
-    """Though rules make one pass of a softmax's maximum and sum, which NumPy has no function for."""
-    code = """
-def softmax(a):
-    e = np.exp(a - a.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
-right = bool(np.allclose(mdhnp.fuse(softmax)(A), softmax(A)))
-report(right=right)
-"""
-    found = result(program(code))
-    assert found.pop("hosted")
-    assert found == {"opencl": False, "right": True}
-
-
-def test_what_calls_cost_before_opencl_is_loaded_counts() -> None:
-    code = """
-from mdhnp.calls.loading import load
-from mdhnp.calls.store import entries
-for n in range(4):
-    mdhnp.matmul(A, A.T)
-    if n == 2:
-        load()
-_, now = entries.values()
-report(calls=now.watcher.spent.calls)
-"""
-    assert result(program(code))["calls"] == 4
-
-
-def test_the_helper_is_ready_when_opencl_is_loaded() -> None:
-    code = """
-from mdhnp.calls import loading
-from mdhnp.tuning import background
-loading.LOADING = 0.0
-mdhnp.matmul(A, A.T)
-background.wait()
-report(helper=background._helper._process is not None, loaded=len(loading.devices()) > 0)
-"""
-    found = result(program(code))
-    assert (found["helper"], found["loaded"]) == (True, True)
-
-
-def test_the_call_that_loads_opencl_is_found_again() -> None:
-    code = """
-from mdhnp.calls.store import entries
-counts = []
-with mdhnp.config(host="never"):
-    for _ in range(3):
-        mdhnp.matmul(A, A.T)
-        counts.append(len(entries))
-report(counts=counts)
-"""
-    assert result(program(code))["counts"] == [1, 1, 1]
-
-
-def test_tuning_caches_of_other_versions_load_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
-    (tmp_path / f"tuning-{TABLES - 1}.sqlite").touch()
-    assert loading.Unloaded().price == loading.LOADING
-    (tmp_path / f"tuning-{TABLES}.sqlite").touch()
-    assert loading.Unloaded().price == 0.0
-
-
-def test_without_devices_numpy_computes_and_one_warning_says_so(tmp_path: Path) -> None:
-    """A tuning cache is there, so that OpenCL is looked for at once."""
-    (tmp_path / "cache").mkdir(exist_ok=True)
-    (tmp_path / "cache" / f"tuning-{TABLES}.sqlite").touch()
-    code = """
-from mdhnp.tuning import background
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    for _ in range(5):
-        right = np.array_equal(mdhnp.matmul(A, A.T), A @ A.T)
-        background.wait()
-kernels = []
-for setting in ({"host": "never"}, {"specialise": "always"}):
-    with mdhnp.config(**setting):
-        try:
-            mdhnp.matmul(A, A.T)
-            kernels.append("computed")
-        except mdhnp.NoDeviceError as error:
-            kernels.append("nonsense" in str(error))
-report(right=right, said=[str(w.message)[:40] for w in caught], kernels=kernels)
-"""
-    found = result(program(code, MDHNP_DEVICE="nonsense"))
-    assert found["right"]
-    assert found["hosted"]["matmul"] == 5
-    assert found["said"] == ["NumPy computes all calls that it can, si"]
-    assert found["kernels"][0] is True

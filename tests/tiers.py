@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +24,7 @@ from mdhnp.runtime.private import cache_folder
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
 
+_HERE = Path(__file__).parent
 #: Seconds of a call that are said to have been measured.
 FAST, SLOW = 1e-6, 2e-6
 
@@ -112,3 +116,39 @@ def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contes
     monkeypatch.setattr(progress, "_price_of_building", lambda _: 0.0)
     monkeypatch.setattr(build, "Build", job)
     monkeypatch.setattr(contests, "Contest", contest)
+
+
+#: What each program begins with, and how it says at its end what it has done.
+_PROGRAM = """
+import json, sys, warnings
+import numpy as np
+import mdhnp
+A = np.arange(35 * 36, dtype=np.float32).reshape(35, 36) % 7
+def report(**more):
+    found = {"opencl": "pyopencl" in sys.modules, "hosted": mdhnp.host_counts(), **more}
+    if found["opencl"]:
+        from mdhnp.runtime.programs import compiled
+        found["compiled"] = compiled()
+    print(json.dumps(found))
+"""
+
+
+def program(code: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a program under the default settings, which finds this test's cache folder."""
+    plain = {k: v for k, v in os.environ.items() if k not in ("MDHNP_HOST", "MDHNP_TUNING")}
+    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(filter(None, [*own, str(_HERE.parent), str(_HERE), *sys.path]))
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM + code],
+        env={**plain, "PYTHONPATH": path, "MDHNP_TUNING": "off", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def result(running: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = running.communicate(timeout=120)
+    assert (err, running.returncode) == ("", 0)
+    found: dict[str, Any] = json.loads(out)
+    return found
