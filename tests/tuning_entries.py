@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mdhnp
+from mdhnp.mdh import MdHom, canonical
 from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache import BestSchedule, Key, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
@@ -80,3 +83,8 @@ def line_of(other: "subprocess.Popen[str]") -> str:
     line = other.stdout.readline()
     assert line, f"the other process ended with {other.wait(10)}"
     return line.strip()
+
+
+def stage_of(a: np.ndarray, b: np.ndarray) -> MdHom:
+    """The only stage of a product."""
+    return canonical(mdhnp.explain(mdhnp.matmul, a, b).launches[0].mdhom)
