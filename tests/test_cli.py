@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pkgutil
 import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -367,11 +365,6 @@ def test_as_a_process(device: Device) -> None:
     done = in_a_process("explain", *SMALL, MDHNP_DEVICE=str(mdhnp.devices().index(device)))
     assert done.returncode == 0 and device.name in done.stdout and done.stderr == ""
     assert in_a_process("--version").stdout == f"python -m mdhnp {mdhnp.__version__}\n"
-
-
-def test_the_script_is_there() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert pkgutil.resolve_name(project["scripts"]["mdhnp"]) is main
 
 
 def test_help_imports_nothing_slow() -> None:

@@ -76,3 +76,35 @@ def test_nothing_is_found(report: Report, name: str) -> None:
 )
 def test_broken_kernels_are_found(report: Report, name: str, message: str) -> None:
     assert message in report[name]["log"]
+
+
+def test_launches_of_several_kernels(tmp_path: Path) -> None:
+    (tmp_path / "oclgrind.icd").write_text(f"{LIBRARY}\n")
+    code = (
+        "import numpy as np, tests.test_runtime_executable as t\n"
+        "from mdhnp.runtime.devices import *\n"
+        "from mdhnp.runtime.executable import *\n"
+        "from mdhnp.runtime.layout import *\n"
+        "d = find_device('oclgrind')\n"
+        "a, b = np.random.default_rng(0).random((2, 8), dtype=np.float32)\n"
+        "out = np.empty_like(a)\n"
+        "plan = Executable(d, t.two_kernels(8), [Layout.of(a), Layout.of(b[::-1])], [Layout.of(a)])\n"
+        "for _ in range(2): plan([a, b[::-1]], [out])\n"
+        "np.testing.assert_allclose(out, t.expected(a, b), rtol=1e-6)\n"
+        "print(len(plan.profile([a, b[::-1]], [out])))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=HERE.parent,
+        env={
+            **os.environ,
+            "OCL_ICD_VENDORS": str(tmp_path),
+            "OCLGRIND_DATA_RACES": "1",
+            "OCLGRIND_STOP_ERRORS": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr.strip(), done.returncode) == ("2", "", 0)

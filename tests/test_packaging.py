@@ -1,5 +1,6 @@
 """Packaging: what the wheel and the source hold, where the version is from, what workflows use."""
 
+import pkgutil
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mdhnp
+from mdhnp.cli import main
 
 ROOT = Path(__file__).parents[1]
 #: What the build itself finds or makes.
@@ -73,3 +75,7 @@ def test_actions_are_pinned() -> None:
             used = line.partition("uses:")[2].split()
             if used and not used[0].startswith("$/"):
                 assert len(used[0].partition("@")[2]) == 40 and used[1] == "#", line
+
+
+def test_the_script_is_there() -> None:
+    assert pkgutil.resolve_name(PROJECT["project"]["scripts"]["mdhnp"]) is main

@@ -2,8 +2,6 @@
 
 import ctypes
 import gc
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -366,37 +364,3 @@ def test_an_error_of_a_first_call_is_the_callers(device: Device, monkeypatch: py
         patch.setattr(plan, "_new_state", lambda: (_ for _ in ()).throw(MemoryError("full")))
         with pytest.raises(MemoryError, match="full"):
             plan([a, a], [np.empty_like(a)])
-
-
-@pytest.mark.oclgrind
-@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="Oclgrind is not installed")
-def test_the_simulator_sees_nothing_wrong(tmp_path: Path) -> None:
-    (tmp_path / "oclgrind.icd").write_text("/usr/lib/oclgrind/liboclgrind-rt-icd.so\n")
-    code = (
-        "import numpy as np, tests.test_runtime_executable as t\n"
-        "from mdhnp.runtime.devices import *\n"
-        "from mdhnp.runtime.executable import *\n"
-        "from mdhnp.runtime.layout import *\n"
-        "d = find_device('oclgrind')\n"
-        "a, b = np.random.default_rng(0).random((2, 8), dtype=np.float32)\n"
-        "out = np.empty_like(a)\n"
-        "plan = Executable(d, t.two_kernels(8), [Layout.of(a), Layout.of(b[::-1])], [Layout.of(a)])\n"
-        "for _ in range(2): plan([a, b[::-1]], [out])\n"
-        "np.testing.assert_allclose(out, t.expected(a, b), rtol=1e-6)\n"
-        "print(len(plan.profile([a, b[::-1]], [out])))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[1],
-        env={
-            **os.environ,
-            "OCL_ICD_VENDORS": str(tmp_path),
-            "OCLGRIND_DATA_RACES": "1",
-            "OCLGRIND_STOP_ERRORS": "1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert (done.stdout.strip(), done.stderr.strip(), done.returncode) == ("2", "", 0)
