@@ -7,45 +7,21 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from skeleton_values import DOT, DTYPES, interpreted, numbers, same
 
 import mdhnp
 from mdhnp import skeletons
 from mdhnp.calls.observe import observe
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.devices import device as use
 from mdhnp.skeletons import repetition
-from mdhnp.skeletons.skeleton import operands
 
-DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8"]
 SHAPES = [(), (1,), (37,), (0,), (5, 7), (3, 1, 4), (2, 3, 4, 5)]
 ADD = "float f(float a, float b) { return a + b; }"
-
-
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    with use(device):
-        yield
-
-
-def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
-    """Small whole numbers, so that sums and products are exact."""
-    return np.random.default_rng(seed).integers(0, 5, shape).astype(dtype)
-
-
-def interpreted(skeleton: Any, *arrays: Any) -> Any:
-    """What a skeleton's MDH means."""
-    return mdhnp.interpret(skeleton.bind(*arrays), *operands(arrays))
-
-
-def same(found: Any, wanted: Any) -> None:
-    np.testing.assert_array_equal(found, wanted, strict=True)
 
 
 @pytest.mark.parametrize(("n", "shape"), list(enumerate(SHAPES)), ids=str)
@@ -76,7 +52,7 @@ def test_a_number_gives_way_to_arrays(dtype: str, number: complex) -> None:
     same(interpreted(skeletons.zip(np.multiply), x, number), x * number)
 
 
-def test_text_of_one_name_twice(on: None) -> None:
+def test_text_of_one_name_twice(device: Device) -> None:
     """As in SkelCL's listings, where each customising function is called `func`."""
     a, b = numbers((6, 5), "f4"), numbers((5, 4), "f4", 1)
     mult = skeletons.zip("float f(float x, float y) { return x * y; }")
@@ -92,7 +68,7 @@ def test_text_of_one_name_twice(on: None) -> None:
         ("void f(float x, int *a, float *b) { *a = 3 * x; *b = -x; }", ("i4", "f4"), ["i4", "f4"]),
     ],
 )
-def test_types_that_text_gives(on: None, text: str, results: Any, types: list[str]) -> None:
+def test_types_that_text_gives(device: Device, text: str, results: Any, types: list[str]) -> None:
     x = numbers((4, 9), "f4")
     found = skeletons.map(text, results)(x)
     values = [3 * x, -x] if len(types) > 1 else [x > 2 if types == ["u1"] else 3 * x]
@@ -100,140 +76,9 @@ def test_types_that_text_gives(on: None, text: str, results: Any, types: list[st
         same(f, v.astype(t))
 
 
-UFUNCS = {
-    "add": np.add,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}
-AXES = [None, 0, -1, (0, 2)]
-
-
-NO_ORDER = [("max", "c8"), ("min", "c8")]
-
-
-@pytest.mark.parametrize(("name", "dtype"), [(n, t) for n in UFUNCS for t in DTYPES if (n, t) not in NO_ORDER])
-def test_reduce_as_ufuncs_do(name: str, dtype: str) -> None:
-    x = np.minimum(numbers((3, 4, 2), "i1"), 2).astype(dtype)
-    for axis in (None, 0, -1, (0, 2)):
-        wanted = np.asarray(UFUNCS[name].reduce(x, axis=axis))
-        same(interpreted(skeletons.reduce(name, axis=axis), x), wanted)
-        same(interpreted(skeletons.reduce(UFUNCS[name], axis=axis), x), wanted)
-
-
-def compose(p: Any, q: Any) -> Any:
-    """First p, then q, where (s, o) is the map t -> s * t + o: an operator that does not commute."""
-    return p[0] * q[0], p[1] * q[0] + q[1]
-
-
-COMPOSE = "void f(int s, int o, int t, int p, int *a, int *b) { *a = s * t; *b = o * t + p; }"
-
-
-@pytest.mark.parametrize("identity", [None, (1, 0)])
-def test_operators_on_tuples_keep_their_order(on: None, identity: Any) -> None:
-    s, o = numbers((700,), "i4"), numbers((700,), "i4", 1)
-    with np.errstate(over="ignore"):
-        prefixes = list(accumulate(zip(s, o, strict=True), compose))
-    same(np.array(interpreted(skeletons.reduce(compose, identity=identity), s, o)), np.array(prefixes[-1]))
-    same(np.array(skeletons.reduce(COMPOSE, identity=identity)(s, o)), np.array(prefixes[-1]))
-    same(np.stack(interpreted(skeletons.scan(compose, identity=identity), s, o)), np.array(prefixes).T)
-    if identity is None:
-        same(np.stack(skeletons.scan(COMPOSE)(s, o)), np.array(prefixes).T)
-    else:
-        exclusive = skeletons.scan(COMPOSE, identity=identity, exclusive=True)(s, o)
-        same(np.stack(exclusive), np.array([identity, *prefixes[:-1]], "i4").T)
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype"), [("add", "i1"), ("add", "f4"), ("mul", "u2"), ("max", "f4"), ("min", "i4"), ("or", "i4")]
-)
-@pytest.mark.parametrize(("shape", "axis"), [((41,), None), ((5, 6), 0), ((2, 7, 3), -2)])
-def test_scan(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
-    x = numbers(shape, dtype)
-    inclusive = UFUNCS[name].accumulate(x, axis=axis or 0)
-    same(interpreted(skeletons.scan(name, axis=axis), x), inclusive)
-    first = {"add": 0, "mul": 1, "or": 0}.get(name, -np.inf if name == "max" else np.iinfo("i4").max)
-    shifted = np.roll(inclusive, 1, axis or 0)
-    np.moveaxis(shifted, axis or 0, 0)[0] = first
-    same(interpreted(skeletons.scan(UFUNCS[name], axis=axis, exclusive=True), x), shifted)
-
-
-#: Functions of rows, and of all elements of the row and the column, (n, 1, d) and (1, m, d).
-ROWS: dict[str, tuple[Any, Any]] = {
-    "manhattan": (lambda r, c, d: np.sum(np.abs(r - c)), lambda r, c: abs(r - c).sum(-1)),
-    "mean": (lambda r, c, d: (r * c).sum() / d, lambda r, c: (r * c).sum(-1) / np.float32(r.shape[-1])),
-    "matmul": (lambda r, c, d: r @ c, lambda r, c: (r * c).sum(-1)),
-    "dot of a number": (lambda r, c, d: np.dot(2 * r, c + r[0]), lambda r, c: (2 * r * (c + r[..., :1])).sum(-1)),
-    "written out": (lambda r, c, d: sum(a * b for a, b in zip(r, c, strict=True)), lambda r, c: (r * c).sum(-1)),
-    "by number": (lambda r, c, d: r[0] * c[-1] + c[1], lambda r, c: r[..., 0] * c[..., -1] + c[..., 1]),
-    "several": (
-        lambda r, c, d: np.max(np.where(r > c, r, 0)) + np.min(r) * c[0],
-        lambda r, c: np.where(r > c, r, 0).max(-1) + r.min(-1) * c[..., 0],
-    ),
-    "whether": (lambda r, c, d: np.logical_and(np.all(r <= c + 3), np.any(r == c)),
-                lambda r, c: (r <= c + 3).all(-1) & (r == c).any(-1)),
-    "reduced": (lambda r, c, d: np.add.reduce(r) - c.prod(), lambda r, c: r.sum(-1) - c.prod(-1)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_allpairs_of_rows(name: str) -> None:
-    a, b = numbers((6, 4), "f4"), numbers((4, 5), "f4", 1)
-    function, expected = ROWS[name]
-    wanted = expected(a[:, np.newaxis], b.T[np.newaxis])
-    same(interpreted(skeletons.allpairs(function), a, b), np.broadcast_to(wanted, (6, 5)))
-
-
-def test_allpairs_of_rows_may_be_stacked_and_several() -> None:
-    a, b = numbers((3, 1, 6, 4), "f4"), numbers((2, 4, 5), "f4", 1)
-    products, total = interpreted(skeletons.allpairs(lambda r, c, d: (r @ c, np.sum(r))), a, b)
-    same(products, a @ b)
-    same(total, np.broadcast_to(a.sum(-1)[..., np.newaxis], products.shape))
-    small = skeletons.allpairs(lambda r, c, d: np.sum(r))
-    same(
-        interpreted(small, a[0, 0].astype("i1"), b[0]),
-        np.broadcast_to(a[0, 0].sum(-1, dtype="i8")[:, np.newaxis], (6, 5)),
-    )
-
-
-#: Listing 1.2, whose helper functions are the pointer and the distance of its elements.
-DOT = """
-float func(const global float *ar, int length, int to_next, const global float *bc, int same, int below) {
-    float c = 0.0f;
-    for (int i = 0; i < length; ++i) {
-        c += ar[i * to_next] * bc[i * below];
-    }
-    return c;
-}
-"""
-
-
-def test_allpairs_of_text_that_walks_over_rows(on: None, device: Device) -> None:
-    product = skeletons.allpairs(DOT)
-    for shapes in [((6, 4), (4, 5)), ((3, 1, 6, 4), (2, 4, 5)), ((6, 0), (0, 5)), ((1, 4), (4, 1))]:
-        a, b = numbers(shapes[0], "f4"), numbers(shapes[1], "f4", 1)
-        same(product(a, b), a @ b)
-        same(product(a, np.swapaxes(a, -1, -2)), a @ np.swapaxes(a, -1, -2))
-    a, b = numbers((6, 4), "f4"), numbers((4, 5), "f4", 1)
-    same(product(mdhnp.asarray(a, device=device), b).numpy(), a @ b)
-    assert str(product.bind(a, b)) == "md_hom(func, (++, ++)) ∘ (A[i,0:4], B[0:4,j]) -> O0[i,j]"
-    ends = "void f(const global float *r, int d, int s, const global float *c, int e, int t, float *x, int *n) {"
-    first, length = skeletons.allpairs(ends + "*x = r[0] - c[0], *n = d + e; }", results=("f4", "i4"))(a, b)
-    same(first, a[:, :1] - b[0])
-    same(length, np.full((6, 5), 8, "i4"))
-
-
-def test_allpairs_of_elements() -> None:
-    x, y = numbers((3, 2), "i2"), numbers((4,), "f4", 1)
-    same(interpreted(skeletons.allpairs(skeletons.zip(np.hypot)), x, y), np.hypot.outer(x, y))
-    same(interpreted(skeletons.allpairs("max", np.add), x, x.T), (x[:, np.newaxis] + x).max(-1))
-
-
 @pytest.mark.parametrize("mode", ["valid", "constant"])
 @pytest.mark.turns
-def test_stencil(on: None, mode: str) -> None:
+def test_stencil(device: Device, mode: str) -> None:
     a = numbers((9, 11), "f4")
     python = skeletons.stencil(lambda n: n[-1, 0] - 2 * n[0, 0] + n[0, 2], mode, 3.0)
     text = "float f(float above, float here, float right) { return above - 2 * here + right; }"
@@ -245,7 +90,7 @@ def test_stencil(on: None, mode: str) -> None:
 
 
 @pytest.mark.parametrize("steps", [7, 8, 21])
-def test_many_steps_are_several_at_once(on: None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_steps_are_several_at_once(device: Device, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x = numbers((40, 30), "f4")
     mean = skeletons.stencil(lambda n: (n[-1, 0] + n[1, 0] + n[0, -1] + n[0, 1]) / 4, "nearest")
     swapped = skeletons.zip(lambda a, b: (b, a + 1))
@@ -260,7 +105,7 @@ def test_many_steps_are_several_at_once(on: None, steps: int, monkeypatch: pytes
             np.testing.assert_allclose(f, w, rtol=1e-6)
 
 
-def test_other_functions_are_called_for_each_step(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_functions_are_called_for_each_step(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repetition, "_LONG", 0)
     seen: list[Any] = []
 
@@ -272,7 +117,7 @@ def test_other_functions_are_called_for_each_step(on: None, monkeypatch: pytest.
     assert [int(x[0]) for x in seen] == [*range(20)]
 
 
-def test_iterate(on: None) -> None:
+def test_iterate(device: Device) -> None:
     step = skeletons.stencil([0.25, 0.5, 0.25], "nearest")
     x = wanted = numbers((40,), "f8")
     for _ in range(5):
@@ -331,7 +176,7 @@ def test_those_of_functions_without_a_name_are_pickled_by_value() -> None:
     same(doubled(np.arange(3)), np.arange(3) * 2)
 
 
-def test_arrays_stay_where_they_are(on: None, device: Device) -> None:
+def test_arrays_stay_where_they_are(device: Device) -> None:
     x = numbers((5, 6), "f4")
     a = mdhnp.asarray(x, device=device)
     found = skeletons.reduce("add", np.multiply, axis=1)(a, x)
