@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,11 @@ from scipy.linalg import blas
 import mdhnp
 from mdhnp.frontend import blas as ours
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.devices import device as use
 
 #: BLAS's letters by type.
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 TOLERANCE = {"f4": 1e-5, "f8": 1e-13, "c8": 1e-5, "c16": 1e-13}
 N, M = 23, 14
-
-
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    with use(device):
-        yield
 
 
 @pytest.fixture
@@ -118,7 +110,7 @@ def test_as_blas(interpreted: None, name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("name", ["nrm2", "iamax", "symv 1 added", "syrk 1 added"])
 @pytest.mark.turns
-def test_on_devices(on: None, name: str) -> None:
+def test_on_devices(device: Device, name: str) -> None:
     compared(name, "f4")
 
 
@@ -183,7 +175,7 @@ def test_other_triangles_are_not_used(interpreted: None) -> None:
     np.testing.assert_array_equal(mdhnp.trmv(hidden, x, unit=True), mdhnp.trmv(a, x, unit=True))
 
 
-def test_arrays_stay_where_they_are(on: None, device: Device) -> None:
+def test_arrays_stay_where_they_are(device: Device) -> None:
     a, x = (mdhnp.asarray(numbers(s, "f4", 0), device=device) for s in ((4, 4), (4,)))
     found = mdhnp.trmv(a, x)
     assert type(found) is mdhnp.Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,6 @@ from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
-
-
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    """All calls run on the device."""
-    with mdhnp.device(device):
-        yield
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -247,7 +240,7 @@ def _eight(x: Any) -> Any:
     return x
 
 
-def test_fused_stencils_are_chains(on: None) -> None:
+def test_fused_stencils_are_chains(device: Device) -> None:
     x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
     fused = mdhnp.fuse(_eight)
     (step,) = fused.rewriting(x).after.steps
@@ -270,7 +263,7 @@ def test_steps_in_three_dimensions_are_chains_where_arrays_are_large(extent: int
 
 
 @pytest.mark.parametrize("rank", [7, 15])
-def test_no_dimension_has_the_name_of_another_variable(on: None, rank: int) -> None:
+def test_no_dimension_has_the_name_of_another_variable(device: Device, rank: int) -> None:
     def both(x: Any) -> Any:
         for _ in range(2):
             x = mdhnp.stencil(x, lambda n: n[(0,) * rank] + n[(0,) * (rank - 2) + (-1, 1)], "nearest")
@@ -284,7 +277,9 @@ def test_no_dimension_has_the_name_of_another_variable(on: None, rank: int) -> N
 
 
 @pytest.mark.parametrize("what", ["allocation", "local"])
-def test_chains_too_large_for_a_device_are_taken_apart(on: None, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_too_large_for_a_device_are_taken_apart(
+    device: Device, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
 
     def nothing_fits(h: MdHom, caps: DeviceCaps) -> Schedule:

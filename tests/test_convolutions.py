@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from inspect import getsource
 from itertools import product
 from typing import Any
@@ -12,16 +11,9 @@ import pytest
 
 import mdhnp
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.devices import device as use
 
 FUNCTIONS = {1: mdhnp.conv1d, 2: mdhnp.conv2d, 3: mdhnp.conv3d}
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-
-
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    with use(device):
-        yield
 
 
 @pytest.fixture
@@ -98,7 +90,7 @@ def test_types(interpreted: None, dtypes: str) -> None:
     compared(CASES[7], False, dtypes)
 
 
-def test_arrays_stay_on_devices(on: None, device: Device) -> None:
+def test_arrays_stay_on_devices(device: Device) -> None:
     x, w = numbers((2, 4, 5, 6), "f4", 0), numbers((8, 2, 2, 3), "f4", 1)
     found = mdhnp.conv2d(mdhnp.asarray(x, device=device), w, stride=(2, 1), padding=[(0, 1), (3, 0)], groups=2)
     assert type(found) is mdhnp.Array

@@ -1,6 +1,5 @@
 """Record linkage against a plain reference that compares the values pair by pair, on every device."""
 
-from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -30,12 +29,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "blocks": {"blocking": [("name", "town"), {"day", "size"}], "thresholds": (0.5, 3.5)},
     "thresholds": {"thresholds": (-1, 2)},
 }
-
-
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    with use(device):
-        yield
 
 
 def people(count: int, seed: int, fields: Any = VOCABULARY) -> dict[str, list[Any]]:
@@ -97,7 +90,7 @@ def check(found: Links, wanted: Links, dtype: str = "f4") -> None:
     ],
     ids=str,
 )
-def test_pairs(on: None, option: str, dtype: str, sizes: tuple[int, int]) -> None:
+def test_pairs(device: Device, option: str, dtype: str, sizes: tuple[int, int]) -> None:
     options = OPTIONS[option]
     new, existing = people(sizes[0], 1), people(sizes[1], 2)
     check(prl(new, existing, m=M, dtype=dtype, **options), reference(new, existing, M, dtype=dtype, **options), dtype)
@@ -122,7 +115,7 @@ def test_any(device: Device, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.turns
-def test_similarities_and_weights_of_one_s_own(on: None, dtype: str) -> None:
+def test_similarities_and_weights_of_one_s_own(device: Device, dtype: str) -> None:
     """A difference of numbers, one that is a boolean, and a field that is compared as ever."""
     new, existing = people(17, 1), people(53, 2)
     similarity = {
@@ -153,13 +146,13 @@ def test_similarities_and_weights_of_one_s_own(on: None, dtype: str) -> None:
     np.testing.assert_array_equal(found.status, np.where(best > 4, 2, np.where(best < 0.5, 0, 1)))
 
 
-def test_ties_keep_the_first(on: None) -> None:
+def test_ties_keep_the_first(device: Device) -> None:
     existing = {"a": np.array([3, 1, 2, 1, 2, 1] * 50)}
     found = prl({"a": np.array([1, 2, 9])}, existing, m=0.9, u={"a": 0.1})
     np.testing.assert_array_equal(found.index, [1, 2, 0])
 
 
-def test_weights_are_bits_and_use_the_new_records_value(on: None) -> None:
+def test_weights_are_bits_and_use_the_new_records_value(device: Device) -> None:
     u = {"a": {"x": 0.125, "y": 0.5}}
     found = prl({"a": ["x", "y"]}, {"a": ["x", "z"]}, m=0.5, u=u, thresholds=(0, 1.5), dtype="f8")
     np.testing.assert_allclose(found.weight, [2.0, 0.0])
@@ -168,12 +161,12 @@ def test_weights_are_bits_and_use_the_new_records_value(on: None) -> None:
     np.testing.assert_allclose(found.weight, np.log2(0.5 / 0.875))
 
 
-def test_thresholds_are_possible_matches_themselves(on: None) -> None:
+def test_thresholds_are_possible_matches_themselves(device: Device) -> None:
     found = prl({"a": [1, 2]}, {"a": [1, 2]}, m=0.5, u={"a": {1: 0.125, 2: 0.25}}, thresholds=(1, 2), dtype="f8")
     np.testing.assert_array_equal(found.status, [1, 1])
 
 
-def test_pairs_outside_of_the_blocks_score_zero(on: None) -> None:
+def test_pairs_outside_of_the_blocks_score_zero(device: Device) -> None:
     new, existing = {"a": [1, 2], "b": [1, 1]}, {"a": [7, 1], "b": [1, 2]}
     found = prl(new, existing, m=0.9, u={"a": 0.05, "b": 0.001}, blocking="a", thresholds=(1, 2))
     np.testing.assert_array_equal(found.index, [1, 0])
@@ -190,7 +183,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_records(on: None, form: str) -> None:
+def test_forms_of_records(device: Device, form: str) -> None:
     new, existing = (
         {f: [v or "zoe" for v in c] for f, c in people(29, seed, ["name", "day"]).items()} for seed in (3, 4)
     )
@@ -198,7 +191,7 @@ def test_forms_of_records(on: None, form: str) -> None:
     check(prl(FORMS[form](new), FORMS[form](existing), m=m), reference(new, existing, m))
 
 
-def test_dates_of_any_unit_and_masks(on: None) -> None:
+def test_dates_of_any_unit_and_masks(device: Device) -> None:
     days = [date(1990, 1, 2), None, date(2001, 3, 4)]
     new, existing = ({"born": np.array(days, unit)} for unit in ("M8[D]", "M8[ns]"))
     np.testing.assert_array_equal(prl(new, existing, m=0.9).index, [0, 1, 2])
@@ -206,7 +199,7 @@ def test_dates_of_any_unit_and_masks(on: None) -> None:
     np.testing.assert_array_equal(prl(masked, {"n": [6.0, np.nan, 5.0]}, m=0.9, u={"n": 0.01}).index, [2, 1, 0])
 
 
-def test_missing_values_beside_text_and_in_masked_records(on: None) -> None:
+def test_missing_values_beside_text_and_in_masked_records(device: Device) -> None:
     nan = float("nan")
     np.testing.assert_array_equal(prl({"a": ["nan", nan]}, {"a": [nan, "nan"]}, m=0.9).index, [1, 0])
     rows = np.ma.array([("x", 1), ("y", 2)], mask=[(False, False), (True, False)], dtype=[("a", "U1"), ("b", "i4")])
@@ -215,14 +208,14 @@ def test_missing_values_beside_text_and_in_masked_records(on: None) -> None:
 
 
 @pytest.mark.parametrize("missing", [{"unknown", 0}, "unknown", lambda v: v == "unknown"], ids=["set", "text", "test"])
-def test_own_missing_values(on: None, missing: Any) -> None:
+def test_own_missing_values(device: Device, missing: Any) -> None:
     new, existing = {"a": ["unknown", "x", ""]}, {"a": ["x", ""]}
     found = prl(new, existing, m=0.9, u={"a": 0.1}, default_u=0.6, missing=missing)
     np.testing.assert_array_equal(found.index, [1, 0, 1])
     np.testing.assert_allclose(found.weight, np.log2([1.5, 9, 1.5]), rtol=1e-6)
 
 
-def test_fields_chosen_and_probabilities_by_field(on: None) -> None:
+def test_fields_chosen_and_probabilities_by_field(device: Device) -> None:
     new, existing = people(9, 5), people(11, 6)
     chosen = ["town", "name"]
     wanted = reference(new, existing, {"town": 0.9, "name": 0.9})

@@ -2,7 +2,6 @@
 
 import gc
 import sys
-from collections.abc import Iterator
 from typing import Any
 from weakref import ref
 
@@ -36,12 +35,6 @@ LAYOUTS = {
 SCALE = 3.0
 
 
-@pytest.fixture
-def on(device: Device) -> Iterator[None]:
-    with use(device):
-        yield
-
-
 def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 100, shape)
@@ -73,7 +66,7 @@ def same(found: np.ndarray, wanted: np.ndarray) -> None:
     ids=str,
 )
 @pytest.mark.turns
-def test_shapes(on: None, shape: tuple[int, ...], size: tuple[int, ...], mode: str) -> None:
+def test_shapes(device: Device, shape: tuple[int, ...], size: tuple[int, ...], mode: str) -> None:
     a, w = numbers(shape, "f4"), eighths(size)
     same(stencil(a, w, mode, 2.5), expected(a, w, mode, 2.5))
 
@@ -81,7 +74,7 @@ def test_shapes(on: None, shape: tuple[int, ...], size: tuple[int, ...], mode: s
 @pytest.mark.turns
 @pytest.mark.parametrize(("size", "mode"), [((3, 2), "constant"), ((12, 12), "mirror")], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_dtypes(on: None, dtype: str, size: tuple[int, ...], mode: str) -> None:
+def test_dtypes(device: Device, dtype: str, size: tuple[int, ...], mode: str) -> None:
     a, w = numbers((17, 21), dtype), eighths(size)
     wanted = expected(a.astype(a.dtype.newbyteorder("=")), w, mode, 1)
     same(stencil(a, w, mode, 1), wanted)
@@ -93,13 +86,13 @@ def test_dtypes(on: None, dtype: str, size: tuple[int, ...], mode: str) -> None:
     ids=str,
 )
 @pytest.mark.turns
-def test_layouts(on: None, layout: str, size: tuple[int, int]) -> None:
+def test_layouts(device: Device, layout: str, size: tuple[int, int]) -> None:
     a, w = LAYOUTS[layout](numbers((31, 45), "f8")), eighths(size)
     same(stencil(a, w, "wrap"), expected(a, w, "wrap"))
     same(stencil(a, w[::-1].T.copy().T[:, ::-1]), expected(a, w[::-1, ::-1], "valid"))
 
 
-def test_repeat_calls_see_what_differs(on: None) -> None:
+def test_repeat_calls_see_what_differs(device: Device) -> None:
     a, w = numbers((9, 21), "f4"), eighths((3, 3)).astype("f4")
     holes, odd = w.copy(), np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view("f4").reshape(a.shape)
     holes[1, 0] = 0
@@ -114,7 +107,7 @@ def test_repeat_calls_see_what_differs(on: None) -> None:
         same(stencil(x, weights, mode, cval), wanted)
 
 
-def test_a_boolean_outside_is_the_one_given(on: None) -> None:
+def test_a_boolean_outside_is_the_one_given(device: Device) -> None:
     same(stencil(np.array([True, False, False]), lambda n: n[-1], "constant", 1), np.array([True, True, False]))
 
 
@@ -131,7 +124,7 @@ def test_any(device: Device, data: st.DataObject) -> None:
         same(stencil(a, w, mode, -1), expected(a, w, mode, -1))
 
 
-def test_complex_weights(on: None) -> None:
+def test_complex_weights(device: Device) -> None:
     a, w = numbers((17, 21), "c8"), eighths((3, 4)) + 1j * eighths((3, 4), 2)
     same(stencil(a, w, "constant", 2 - 1j), expected(a, w, "constant", 2 - 1j))
     slopes = stencil(a, lambda n: (n[0, 1] - n[0, -1]) * 1j, "constant", 2 - 1j)
@@ -139,7 +132,7 @@ def test_complex_weights(on: None) -> None:
     same(slopes, (wide[1:-1, 2:] - wide[1:-1, :-2]) * np.complex64(1j))
 
 
-def test_float_accuracy(on: None) -> None:
+def test_float_accuracy(device: Device) -> None:
     a = np.random.default_rng(3).standard_normal((101, 67)).astype("f4")
     for size in [(5, 5), (13, 17)]:
         w = np.random.default_rng(4).standard_normal(size)
@@ -147,7 +140,7 @@ def test_float_accuracy(on: None) -> None:
         np.testing.assert_allclose(stencil(a, w, "reflect"), wanted, rtol=1e-5, atol=1e-5 * np.abs(w).sum())
 
 
-def test_integers_truncate_and_take_any_cval(on: None) -> None:
+def test_integers_truncate_and_take_any_cval(device: Device) -> None:
     a, w = np.array([1, -3, 5, 200]), np.array([0.5, 0.0, 0.25])
     for dtype in ("i4", "i8", "i2"):
         same(stencil(a.astype(dtype), w, "constant", 0.9), expected(a.astype(dtype), w, "constant", 0.9))
@@ -159,7 +152,7 @@ def test_integers_truncate_and_take_any_cval(on: None) -> None:
         )
 
 
-def test_zero_weights_do_not_count(on: None) -> None:
+def test_zero_weights_do_not_count(device: Device) -> None:
     a = np.array([1.0, np.nan, np.inf, 2.0, 3.0, 4.0, 5.0])
     same(stencil(a, [1, 0, 0, 2]), np.array([5.0, np.nan, np.inf, 12.0]))
     same(stencil(a, np.zeros(3), "wrap"), np.zeros(7))
@@ -172,7 +165,7 @@ def test_zero_weights_do_not_count(on: None) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -2.5])
-def test_cval(on: None, value: float) -> None:
+def test_cval(device: Device, value: float) -> None:
     a = numbers((9,), "f4")
     same(stencil(a, [1, 1, 1], "constant", value), expected(a, np.ones(3), "constant", value))
 
@@ -180,12 +173,12 @@ def test_cval(on: None, value: float) -> None:
 @pytest.mark.parametrize(
     ("alias", "mode"), [("grid-mirror", "reflect"), ("grid-constant", "constant"), ("grid-wrap", "wrap")]
 )
-def test_aliases(on: None, alias: str, mode: str) -> None:
+def test_aliases(device: Device, alias: str, mode: str) -> None:
     same(stencil(np.arange(5.0), [1, 2, 3], alias), stencil(np.arange(5.0), [1, 2, 3], mode))
 
 
 @pytest.mark.parametrize(("dtype", "mode"), [*(("f4", m) for m in MODES), *((t, "mirror") for t in ("f8", "i4", "i8"))])
-def test_function_of_neighbours(on: None, mode: str, dtype: str) -> None:
+def test_function_of_neighbours(device: Device, mode: str, dtype: str) -> None:
     a = numbers((23, 39), dtype)
     found = stencil(a, lambda n: 0.25 * (n[-1, 0] + n[1, 0] + n[0, -1] + n[0, 1]), mode)
     assert found.dtype == (0.25 * a).dtype
@@ -193,7 +186,7 @@ def test_function_of_neighbours(on: None, mode: str, dtype: str) -> None:
     same(found, expected(a.astype(found.dtype), cross, mode))
 
 
-def test_function_of_several_results(on: None) -> None:
+def test_function_of_several_results(device: Device) -> None:
     a = numbers((14, 9, 5), "f8")
     down, across, sharp = stencil(
         a, lambda n: (n[1, 0, 0] - n[-1, 0, 0], n[0, 1, 0] - n[0, 0, 0], n[0, 0, 0] > 50), "wrap"
@@ -203,7 +196,7 @@ def test_function_of_several_results(on: None) -> None:
     same(sharp, a > 50)
 
 
-def test_function_of_far_neighbours(on: None) -> None:
+def test_function_of_far_neighbours(device: Device) -> None:
     a = numbers((20,), "i4")
     same(stencil(a, lambda n: n[2] * n[5]), a[2:-3] * a[5:])
     same(stencil(a, lambda n: n[-3]), a[:-3])
@@ -212,7 +205,7 @@ def test_function_of_far_neighbours(on: None) -> None:
     same(stencil(a.astype("u1"), lambda n: n[0] - n[1]), a[:-1].astype("u1") - a[1:].astype("u1"))
 
 
-def test_function_converts_as_numpy_does(on: None) -> None:
+def test_function_converts_as_numpy_does(device: Device) -> None:
     exact = [-1.5, -0.5, 0.0, 200.75, -3e9, 4e9, -(2.0**40)]
     for dtype, more in (("u1", []), ("i1", []), ("u2", []), ("u4", []), ("u8", [2.0**63, 1.5 * 2.0**63])):
         # What 32 bits cannot hold is only defined where the conversion goes through 64 bits.
@@ -224,13 +217,13 @@ def test_function_converts_as_numpy_does(on: None) -> None:
             same(stencil(a, lambda n: n[0].astype(dtype)), wanted)  # noqa: B023
 
 
-def test_function_rounds_booleans_as_numpy_does(on: None) -> None:
+def test_function_rounds_booleans_as_numpy_does(device: Device) -> None:
     a = np.arange(70) % 3 == 0
     for function in (np.floor, np.ceil, np.trunc):
         same(stencil(a, lambda n: function(n[0])), a)  # noqa: B023
 
 
-def test_function_sees_the_values_of_today(on: None) -> None:
+def test_function_sees_the_values_of_today(device: Device) -> None:
     a, table = np.arange(4.0), {"factor": 2.0}
 
     def scaled(n: Any) -> Any:
@@ -275,7 +268,7 @@ def test_lambdas_of_a_loop_share_a_plan(monkeypatch: pytest.MonkeyPatch) -> None
     assert [calls.index(call) for call in calls] == [0, 0, 2, 3]
 
 
-def test_a_function_is_called_once_a_call_and_what_changes_is_seen(on: None) -> None:
+def test_a_function_is_called_once_a_call_and_what_changes_is_seen(device: Device) -> None:
     """A function that refers to more than numbers is traced at each call, and only then."""
     seen: list[float] = []
 
@@ -299,7 +292,7 @@ def test_a_function_is_called_once_a_call_and_what_changes_is_seen(on: None) -> 
         same(stencil(x, lambda p: p[0] * Growing.value), 2 * x)
 
 
-def test_entries_keep_no_function_nor_what_it_holds(on: None) -> None:
+def test_entries_keep_no_function_nor_what_it_holds(device: Device) -> None:
     def compute() -> ref[np.ndarray]:
         held = np.ones(1000)
         same(stencil(np.arange(4.0), lambda n: n[0] * float(held.size)), 1000 * np.arange(4.0))
@@ -310,7 +303,7 @@ def test_entries_keep_no_function_nor_what_it_holds(on: None) -> None:
     assert alive() is None
 
 
-def test_empty(on: None) -> None:
+def test_empty(device: Device) -> None:
     a = np.zeros((0, 3), "f4")
     same(stencil(a, np.ones((2, 2)), "reflect"), a)
     same(stencil(a, lambda n: n[0, 1] > 0, "wrap"), a > 0)
