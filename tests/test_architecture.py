@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import mdhnp
 from mdhnp import namespace
 
 PACKAGE = Path(__file__).parents[1] / "mdhnp"
@@ -140,7 +141,8 @@ def test_openblas_s_threads_rest_soon_where_nobody_said_otherwise(
 def test_recorded_programs_are_of_these_very_sources() -> None:
     from mdhnp.calls.programs import sources
 
-    wanted = {path for folder in ("mdh", "schedule", "codegen") for path in (PACKAGE / folder).rglob("*.py")}
+    package = Path(mdhnp.__file__).parent  # of the package as it is installed, which need not be the checkout
+    wanted = {path for folder in ("mdh", "schedule", "codegen") for path in (package / folder).rglob("*.py")}
     assert wanted <= set(sources())
     assert any(path.parent.name == "opencl" for path in wanted)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import mdhnp
 from mdhnp.process import Process, process, unforked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -264,7 +265,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
     script = tmp_path / "program.py"
     script.write_text(code)
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    paths = os.pathsep.join([str(Path(mdhnp.__file__).parents[1]), *filter(None, sys.path)])
     subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", str(script), str(script)],
         env={**os.environ, "PYTHONPATH": paths}, check=True, timeout=LONG,

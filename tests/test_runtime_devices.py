@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import pyopencl as cl
 import pytest
 
+import mdhnp
 import mdhnp.runtime.devices as listing
 from mdhnp.runtime import discovery, programs
 from mdhnp.runtime.capabilities import query_caps
@@ -24,7 +25,7 @@ from mdhnp.schedule.atoms import ATOMS
 def in_a_new_process(code: str, **environment: str) -> str:
     """Run `code` in a fresh interpreter, since OpenCL and the default device are looked up once a process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "MDHNP_DEVICE"))}
-    root = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    root = os.pathsep.join([str(Path(mdhnp.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**kept, "PYTHONPATH": root, **environment},
