@@ -60,6 +60,7 @@ logging.getLogger("sphinx.sphinx.ext.intersphinx").addFilter(
 html_theme = "pydata_sphinx_theme"
 html_title = "mdhnp"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "header_links_before_dropdown": 7,
