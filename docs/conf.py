@@ -42,7 +42,12 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "backreferences_dir": None,
+    "subsection_order": [
+        f"../examples/{name}" for name in ("products", "pictures", "learning", "simulations", "records", "running")
+    ],
+    "reference_url": {"mdhnp": None},  # names in scripts are links to their API pages
+    "backreferences_dir": "gallery/backreferences",  # and API pages show what calls them
+    "doc_module": ("mdhnp",),
     "show_memory": False,
 }
 
