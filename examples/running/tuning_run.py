@@ -33,7 +33,8 @@ print(found.schedule)
 timed = [(n, m.seconds * 1e3, m.status) for n, m in enumerate(found.measurements, 1) if m.seconds is not None]
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for status, mark, label in (("ok", "o", "measured"), ("slow", "x", "cut off as slow")):
-    axes.plot(*np.array([(n, t) for n, t, s in timed if s == status]).reshape(-1, 2).T, mark, label=label)
+    if these := [(n, t) for n, t, s in timed if s == status]:
+        axes.plot(*zip(*these, strict=True), mark, label=label)
 best = np.minimum.accumulate([t for _, t, _ in timed])
 axes.step([n for n, _, _ in timed], best, where="post", color="C3", label="best so far")
 axes.set(xlabel="candidate", ylabel="time of the kernel (ms)", xticks=[n for n, _, _ in timed])
