@@ -39,9 +39,11 @@ def test_type_checkers_are_told_that_there_are_types() -> None:
     assert ROOT / "mdhnp" / "py.typed" in _shipped()
 
 
-@pytest.mark.skipif(
-    find_spec("setuptools_scm") is None or not (ROOT / ".git").exists(), reason="needs setuptools-scm and the history"
-)
+builds = pytest.mark.skipif(find_spec("setuptools_scm") is None, reason="setuptools-scm is not installed")
+
+
+@builds
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the history is not here")
 def test_the_source_has_what_the_tests_read_and_nothing_of_the_repositorys_host(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "setup.py", "-q", "egg_info", "-e", tmp_path, "sdist", "-d", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -52,6 +54,13 @@ def test_the_source_has_what_the_tests_read_and_nothing_of_the_repositorys_host(
     hosts = (".ci/", ".github/", "packaging/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
     assert {name for name in tracked if not name.startswith(hosts)} - names == set()
     assert sorted(name for name in names if name.startswith(hosts)) == []
+
+
+@builds
+def test_free_threaded_python_is_refused_by_name() -> None:
+    code = "import runpy, sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1; runpy.run_path('setup.py')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and "does not support free-threaded Python" in done.stderr
 
 
 def test_the_version_is_no_earlier_than_the_first() -> None:
