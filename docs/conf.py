@@ -19,7 +19,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 suppress_warnings = ["misc.highlighting_failure"]  # "…" in blocks of code, for what is left out
 templates_path = ["_templates"]
 nitpicky = True  # a reference to nothing is a warning
@@ -66,9 +66,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = "mdhnp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_theme_options = {
     "header_links_before_dropdown": 7,
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "mdhnp"},
     "navigation_with_keys": False,
     "show_prev_next": False,
 }
