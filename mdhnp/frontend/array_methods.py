@@ -75,7 +75,10 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
+    method.__name__, method.__doc__ = (
+        name,
+        f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it.",
+    )
     return _compiled(name, method)
 
 

@@ -45,25 +45,13 @@ class Device:
     kind : {"cpu", "gpu"}
         Same as ``caps.kind``.
     caps : DeviceCaps
-        Sizes and limits, for schedules and the code generator.
-    refused : str
-        Why matrix instructions of its architecture are not used, if so; known once ``caps`` are.
+        Sizes and limits, such as ``compute_units``; what schedules and the code generator go by.
     identity : str
         The same in every process on this machine as long as device and driver stay the same; the key of caches.
     svm : bool
         Whether kernels may read and write any host memory (fine-grained *system* shared virtual memory).
     own_memory : bool
         Whether kernels work on memory of the device's own, which the host cannot read, and not on the host's.
-    alone, members : tuple of Device
-        The device only, as calls name those that they may choose from, and as a group names those it stands for.
-    key : Hashable
-        What tells calls on Arrays of this device from others: where memory is the host's, these are calls on ndarrays.
-    passing : bool
-        Whether it goes with a call, as what stands for a device while a function is traced does: no device does.
-    several : bool
-        Whether it stands for several devices, as a `Group` does: no device does.
-    lost : bool
-        Whether this process is a forked child of the one that found the device.
 
     Raises
     ------
@@ -82,6 +70,8 @@ class Device:
     trial: ClassVar[Any]
     #: What keeps arrays in memory of its own: `resident.py`, which knows devices, and is set by `devices.py`.
     memory: ClassVar[Any]
+    #: Whether it goes with a call, as what stands for a device while a function is traced does, and whether it stands
+    #: for several devices, as a `Group` does: no device does.
     passing = several = False
 
     def __init__(self, device: cl.Device) -> None:
@@ -93,12 +83,15 @@ class Device:
         self.driver: str = device.driver_version.strip()
         self._said = query_caps(device)
         self.kind = self._said.kind
+        #: Why matrix instructions of its architecture are not used, if so; known once `caps` are.
         self.refused = ""
         self.runtime: Runtime = _runtime(self.platform, self.kind)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.own_memory = self._said.offsets
+        #: The device only, as calls name those that they may choose from, and as a group names those it stands for.
         self.alone: tuple[Device, ...] = (self,)
         self.members = self.alone
+        #: What tells calls on Arrays of this device from others; where memory is the host's, these are on ndarrays.
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = process.lock()
@@ -117,6 +110,7 @@ class Device:
 
     @property
     def lost(self) -> bool:
+        """Whether this process is a forked child of the one that found the device."""
         return self._forks != process.forks
 
     @property
