@@ -2,9 +2,9 @@
 
     python tests/device_run.py --device nvidia --seconds 300 --jobs 16
 
-A seed is a computation: any MDH of whole numbers (`strategies.py`), a sum of products of any type, or one with factors
-at the ends of what floats hold (`contractions.py`), by a random schedule each, with the device's matrix instructions
-where it has some. Failures are told with their seeds; `--seed N --count 1` runs one again.
+A seed is a computation: any MDH of whole numbers (`strategies.py`), also with a ring's operations, a sum of products of
+any type, or one with factors at the ends of what floats hold (`contractions.py`), by a random schedule each, with the
+device's matrix instructions where it has some. Failures are told with their seeds; `--seed N --count 1` runs one again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "run_one"]
 
-#: Kinds of seeds, by turns: any MDH, sums of products, larger ones, and peculiar factors.
-KINDS = ("any", "products", "large products", "peculiar products", "large peculiar products")
+#: Kinds of seeds, by turns: any MDH, one of a ring's operations, sums of products, larger ones, and peculiar factors.
+KINDS = ("any", "ring", "products", "large products", "peculiar products", "large peculiar products")
 #: Most points of a large one.
 _LARGE = 2_000_000
 #: Seconds after which a process that says nothing has failed.
@@ -47,8 +47,8 @@ _PATIENCE = 120.0
 def run_one(device: Device, seed: int) -> str:
     """Compute a seed's MDH, and assert that the result is right; give what it was, or nothing of what is too large."""
     kind, p = KINDS[seed % len(KINDS)], Seeded(seed)
-    if kind == "any":
-        return _any(device, p)
+    if kind in ("any", "ring"):
+        return _any(device, p, kind)
     large, peculiar = "large" in kind, "peculiar" in kind
     types, points = tuple(PECULIAR) if peculiar else ALL_TYPES, [_LARGE] if large else []
     one = contraction(seed, types, *points, peculiar=peculiar)
@@ -60,9 +60,9 @@ def run_one(device: Device, seed: int) -> str:
     return f"{kind}, {one.arrays[0].dtype} {s.atom or 'without instructions'}"
 
 
-def _any(device: Device, p: Seeded) -> str:
+def _any(device: Device, p: Seeded, kind: str) -> str:
     try:
-        drawn = case(p)
+        drawn = case(p, in_ring=kind == "ring")
     except TooLarge:
         return ""
     steps = lowered(drawn.mdhom)
@@ -72,7 +72,7 @@ def _any(device: Device, p: Seeded) -> str:
     wanted = expected(drawn.mdhom, drawn.arrays)
     for number, (got, want) in enumerate(zip(execute(device, drawn.mdhom, drawn.arrays, program), wanted, strict=True)):
         assert_same_bits(got, want, f"output {number}")
-    return "any"
+    return kind
 
 
 def _work(spec: str, seeds: range, seconds: float, said: Any) -> None:

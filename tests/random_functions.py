@@ -125,6 +125,25 @@ def scalar(p: Picker, rank: int, count: int, alike: bool, truth: bool, ordered: 
     return function
 
 
+def ring(p: Picker, rank: int, count: int, width: int) -> Callable[..., Any]:
+    """A scalar function of sums and products, in integers of so many bytes: each result tells each argument.
+
+    Integers that wrap are a commutative ring, in which no order of a sum rounds. Weights are odd, so that a term that
+    is lost, or counted twice, changes the sum, whatever the others are.
+    """
+    dtype = np.dtype(f"i{width}")
+    indexed = p.integer(0, rank - 1) if rank and p.integer(0, 5) == 0 else None
+
+    def function(*x: Any) -> Any:
+        value = dtype.type(1) if indexed is None else index(indexed).astype(dtype)
+        for n, other in enumerate(x):
+            value = value + dtype.type(2 * n + 3) * other.astype(dtype)
+        values = [dtype.type(2 * n + 1) * value + (x[0].astype(dtype) * value if n else value) for n in range(count)]
+        return values[0] if count == 1 else tuple(values)
+
+    return function
+
+
 # ------------------------------------------------------------------------------------------------------- operators
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from guards import garbage, guarded
-from random_functions import DTYPES, Picker, maxplus, operator, scalar
+from random_functions import DTYPES, Picker, maxplus, operator, ring, scalar
 
-from mdhnp.mdh import MdHom, Pattern, cc, index, md_hom, ps
+from mdhnp.mdh import MdHom, Pattern, cc, index, md_hom, ps, pw
 
 Array = np.ndarray[Any, Any]
 
@@ -159,14 +159,20 @@ def shuffled(p: Picker, values: Sequence[Any]) -> list[Any]:
     return order
 
 
-def case(p: Picker, points: int = 4000) -> Case:
-    """A random MDH with arrays."""
+def case(p: Picker, points: int = 4000, *, in_ring: bool = False) -> Case:
+    """A random MDH with arrays.
+
+    `in_ring` puts integers of the same widths in the place of all types, and a ring's operations in that of functions
+    and operators: any numbers of the types, sums of which a lost tail or a double count always changes.
+    """
     rank = p.choice((2, 1, 3, 2, 3, 4, 5, 0))
     extents = _extents(p, rank, points)
     results = p.choice((1, 1, 1, 1, 2, 2, 4))
     dtype = p.choice(DTYPES)
     inputs = p.integer(1, 3)
     dtypes = [np.dtype(dtype if p.integer(0, 4) else p.choice(DTYPES)) for _ in range(inputs)]
+    if in_ring:
+        dtypes = [np.dtype(f"i{t.itemsize}" if t.itemsize <= 8 else "i8") for t in dtypes]
     floats = any(t.kind in "fc" for t in dtypes)
     ordered = all(t.kind != "c" for t in dtypes)
     nested = rank > 1 and p.integer(0, 5) == 0
@@ -190,6 +196,10 @@ def case(p: Picker, points: int = 4000) -> Case:
             if kind == "pw"
             else ps(spec.function, identity=spec.identity, commutative=spec.commutative, name=spec.name)
         )
+    if in_ring:
+        combine = {
+            name: cc if spec is cc else pw("add") if spec.kind == "pw" else ps("add") for name, spec in combine.items()
+        }
     buffers = [_input(p, f"X{n}", extents) for n in range(inputs)]
     if points > _SMALL and max(np.prod(b[1], dtype=float) for b in buffers) > 8 * points:
         raise TooLarge
@@ -226,11 +236,12 @@ def case(p: Picker, points: int = 4000) -> Case:
     rng = np.random.default_rng(p.integer(0, 2**16))
     # Sums of floats are exact if their terms are small, complex products too; whatever integers do, they wrap.
     summed = floats and any("add" in _named(spec) for spec in combine.values())
-    most = 3 if summed or not ordered else 1000
+    most = 2**63 - 1 if in_ring else 3 if summed or not ordered else 1000
     arrays = tuple(_layout(p, _values(rng, b[1], t, most)) for b, t in zip(buffers, dtypes, strict=True))
     boundary = {f"X{n}": b[2] for n, b in enumerate(buffers) if b[2] is not None}
+    function = scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered)
     pattern = md_hom(
-        scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered),
+        ring(p, rank, results, max(t.itemsize for t in dtypes)) if in_ring else function,
         combine,
         f"{left} -> {right}",
         finish=finish,

@@ -70,7 +70,7 @@ def in_a_tree(made: Cut, p: Picker, compute: Callable[..., Any], *arrays: Array)
 def cuts(draw: Any) -> tuple[Case, Callable[[MdHom, Callable[..., Any]], Any]]:
     """A random MDH, and what computes it in random parts, some of these in parts again."""
     p = Drawn(draw)
-    one = case(p, 400)
+    one = case(p, 400, in_ring=p.choice((False, True)))
     note(f"{one.mdhom}\n  extents {one.mdhom.extents}, nested {one.mdhom.nested}")
 
     def compute(h: MdHom, *arrays: Array, deep: int = 2) -> Any:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @st.composite
 def computed(draw: Any, where: Group, points: int) -> tuple[Any, list[np.ndarray[Any, Any]], list[mdhnp.Array]]:
     """A random MDH, its arrays, and these as Arrays that are distributed at random."""
-    one = case(Drawn(draw), points)
+    one = case(Drawn(draw), points, in_ring=draw(st.booleans()))
     arrays = []
     for a in one.arrays:
         kind, axis = draw(st.sampled_from(KINDS)), draw(st.integers(0, max(a.ndim - 1, 0)))

@@ -74,7 +74,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def programs(draw: Any) -> tuple[Case, Program]:
     """A random MDH, and the general kernels of its form with random schedules, generated without the MDH's sizes."""
     picker = Drawn(draw)
-    drawn = case(picker)
+    drawn = case(picker, in_ring=picker.choice((False, True)))
     first, *more = lowered(drawn.mdhom)
     typical = None if more else form(first.mdhom)
     s = None if more else for_any_sizes(picker, first.mdhom)

@@ -40,7 +40,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
     """
     picker = Drawn(draw)
     on = replace(CAPS, subgroup=picker.choice((0, 2, 4)), split_vectors=picker.choice((False, True)))
-    drawn = case(picker)
+    drawn = case(picker, in_ring=picker.choice((False, True)))
     steps = lowered(drawn.mdhom)
     used = [schedule(picker, stage.mdhom) for stage in steps]
 

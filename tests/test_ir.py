@@ -57,10 +57,11 @@ def test_random_kernels(seed: int, asynchronous: bool) -> None:
     _walk(program, procedures(chain, used, device, lambda m, caps: next(again)), chain)
 
 
+@pytest.mark.parametrize("in_ring", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_default_kernels_of_gpus(seed: int) -> None:
+def test_default_kernels_of_gpus(seed: int, in_ring: bool) -> None:
     """With their values, but for complex numbers, whose arrays have two names."""
-    one = case(Seeded(seed), 1500)
+    one = case(Seeded(seed), 1500, in_ring=in_ring)
     program, built, chain = _of_gpus(one.mdhom)
     _walk(program, built, chain)
     if not any(p.aliases for p in built):

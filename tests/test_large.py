@@ -122,7 +122,7 @@ def test_parts_are_what_the_definition_gives() -> None:
 @st.composite
 def parts(draw: Any) -> tuple[Case, int, tuple[Part, ...]]:
     """Parts of a random MDH, and how many bytes they may have of each array."""
-    one, largest = case(Drawn(draw), 400), draw(st.integers(30, 400))
+    one, largest = case(Drawn(draw), 400, in_ring=draw(st.booleans())), draw(st.integers(30, 400))
     return one, largest, bounded(one.mdhom, largest)
 
 

@@ -38,7 +38,7 @@ def realistic(seed: int, points: int = POINTS) -> tuple[Case, bool]:
     for attempt in range(100):
         picker = Seeded(1000 * seed + attempt)
         try:
-            drawn = case(picker, points)
+            drawn = case(picker, points, in_ring=seed % 3 > 1)
         except TooLarge:
             continue
         h = drawn.mdhom
