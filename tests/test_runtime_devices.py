@@ -229,14 +229,23 @@ os.wait()
     assert in_a_new_process(code, **chosen) == "refused"
 
 
-def test_a_full_disk_leaves_the_systems_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("system", [True, False])
+def test_a_full_disk_leaves_the_systems_libraries_or_one(
+    system: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if system:
+        (tmp_path / "some.icd").write_text("libsome.so\n")
+    monkeypatch.setenv("OPENCL_VENDOR_PATH", str(tmp_path))
+
     def full(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    with discovery._loader_reads((Path("/elsewhere/libintelocl.so"),)):
-        assert "OCL_ICD_VENDORS" not in os.environ
+    library = Path("/elsewhere/libintelocl.so")
+    with discovery._loader_reads((library,)):
+        assert os.environ.get("OCL_ICD_VENDORS") == (None if system else str(library))
+    assert "OCL_ICD_VENDORS" not in os.environ
 
 
 @pytest.mark.parametrize("writable", [True, False])

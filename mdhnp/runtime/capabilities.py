@@ -3,6 +3,7 @@
 Takes a pyopencl device, gives a :class:`DeviceCaps`. It must not know which runtime drives the device.
 """
 
+import os
 import platform
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,11 @@ import pyopencl as cl
 
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.schedule import DeviceCaps
+
+try:
+    import resource
+except ImportError:  # not POSIX
+    resource = None  # type: ignore[assignment]
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -32,6 +38,12 @@ _ZEN_3_AND_4 = 25
 #: Intel's models that LLVM 14 knows to have AVX-512, and those that it knows to have none; of others it looks.
 _AVX512_MODELS = frozenset([0x55, 0x57, 0x66, 0x6A, 0x6C, 0x7D, 0x7E, 0x85, 0x8C, 0x8D, 0x8F, 0xA7])
 _ALDER_LAKE = frozenset([0x97, 0x9A])
+
+#: Bytes that a process must be free to take for loading OpenCL with a first call (Intel's runtime 0.72 GiB, PoCL 6.0
+#: 0.80, on two cores), and for compiling a kernel (0.17 GiB). Where they get less they end the process, or hang.
+LOADING, COMPILING = 1 << 30, 1 << 28
+#: And for each core, on which runtimes start a thread, whose stack is 8 MiB mostly.
+_THREAD = 16 << 20
 
 #: The first of NVIDIA's architectures that copies to local memory asynchronously.
 _AMPERE = 80
@@ -144,6 +156,25 @@ def refusal(device: cl.Device) -> str | None:
         "do not compile or end the process. What helps is Intel's runtime (`pip install intel-opencl-rt "
         "intel-cmplr-lib-rt`), or PoCL 5 or later from the system's packages or conda"
     )
+
+
+def shortage(needed: int) -> str | None:
+    """Say which limit of the process (`ulimit -v`, `-d`) leaves too little for what takes `needed` bytes, if any."""
+    if resource is None:
+        return None
+    needed += (_THREAD * (os.cpu_count() or 1)) if needed == LOADING else 0
+    for limit, field, option in ((resource.RLIMIT_AS, 0, "-v"), (resource.RLIMIT_DATA, 5, "-d")):
+        allowed, _ = resource.getrlimit(limit)
+        if allowed == resource.RLIM_INFINITY:
+            continue
+        try:
+            taken = int(Path("/proc/self/statm").read_text().split()[field]) * resource.getpagesize()
+        except (OSError, ValueError):
+            return None
+        if allowed - taken < needed:
+            left = max(allowed - taken, 0)
+            return f"`ulimit {option}` leaves this process {left >> 20} MiB, and that takes {needed >> 20}"
+    return None
 
 
 @cache

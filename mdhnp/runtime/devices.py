@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from mdhnp.process import process, unforked
 from mdhnp.runtime import discovery, resident, trial
+from mdhnp.runtime.capabilities import LOADING, shortage
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
@@ -35,6 +36,8 @@ def _merit(device: Device) -> tuple[bool, bool, bool, int, int]:
 _listing = process.lock()
 _found: list[tuple[Device, ...]] = []  # at most one
 _refused: dict[str, str] = {}
+#: What stands for the names of devices that were not asked for theirs.
+_ALL = "all devices"
 
 
 def refused() -> dict[str, str]:
@@ -53,6 +56,9 @@ def _listed() -> tuple[Device, ...]:
 
 
 def _present() -> Iterator[Device]:
+    if (why := shortage(LOADING)) is not None:
+        _refused[_ALL] = f"OpenCL is not loaded, for want of memory: {why}"
+        return
     for platform in discovery.platforms():
         with suppress(cl.Error):  # a driver without its hardware
             for device in platform.get_devices():
@@ -226,6 +232,8 @@ def _listing_text(found: tuple[Device, ...]) -> str:
     left_out = "".join(f"; left out: {name}: {why}" for name, why in _refused.items())
     if found:
         return "there are: " + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found)) + left_out
+    if _ALL in _refused:
+        return _refused[_ALL]
     looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))
     return (
         f"looked in {looked or 'the system ICD folder, the installed wheels and the NVIDIA driver'}. "

@@ -166,10 +166,13 @@ def _loader_reads(libraries: tuple[Path, ...]) -> Iterator[None]:
         return
     named = entries(system_folder()) | {f"mdhnp-{library.name}.icd": str(library) for library in libraries}
     with ExitStack() as block:
-        with suppress(OSError):  # nowhere to write, or a full disk: the system's own entries still work
+        try:
             folder = block.enter_context(tempfile.TemporaryDirectory(prefix="mdhnp-icd-"))
             for name, path in named.items():
                 Path(folder, name).write_text(path + "\n")
+        except OSError:  # nowhere to write, or a full disk: the system's own entries, or one library by its own name
+            folder = "" if entries(system_folder()) else str(libraries[0])
+        if folder:
             block.callback(os.environ.pop, "OCL_ICD_VENDORS", None)
             os.environ["OCL_ICD_VENDORS"] = folder
         yield

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import pyopencl as cl
 
 from mdhnp.process import process
-from mdhnp.runtime.capabilities import cpu_model, query_caps, refusal
+from mdhnp.runtime.capabilities import COMPILING, cpu_model, query_caps, refusal, shortage
 from mdhnp.schedule.schedule import DeviceCaps
 
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
@@ -119,6 +119,8 @@ class Device:
         self.check()
         with self._lock:  # two threads must not end up with a context each
             if self._context is None:
+                if (why := shortage(COMPILING)) is not None:
+                    raise NoDeviceError(f"{self.name} ({self.platform}) is not used, for want of memory: {why}")
                 try:
                     context = cl.Context([self.cl])
                 except cl.Error as error:

@@ -22,6 +22,7 @@ from pyopencl import _cl
 
 from mdhnp.process import PARENT, process
 from mdhnp.runtime import binaries, ptx
+from mdhnp.runtime.capabilities import COMPILING, shortage
 from mdhnp.runtime.handle import Device, Runtime
 from mdhnp.runtime.private import cache_folder, opened, write
 
@@ -90,6 +91,8 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     with mine:
         program = _built.get((key, device))
         if program is None:
+            if (why := shortage(COMPILING)) is not None:
+                raise MemoryError(f"a kernel is not made, for want of memory: {why}")
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
             if keep and device.runtime != "oclgrind":
                 program = _from_disk(device, key)
