@@ -313,6 +313,10 @@ HELPLESS = {
     "a queue": lambda x: x.queue,
     "bytes": np.from_dlpack,
     "a number": lambda x: int(x[0, 0]),
+    "sorted": np.sort,
+    "a sorted method": lambda x: x.argsort(),
+    "a gather": lambda x: np.take(x, [0, 1], axis=0),
+    "a method that gathers": lambda x: x.take([0, 1]),
     "all": lambda x: np.allclose(x, x + 1),
 }
 

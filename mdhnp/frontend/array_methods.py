@@ -97,6 +97,13 @@ def _compiled(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 class _Methods:
     """What the class `Array` gets beside the tables'."""
 
+    def __getattr__(self: Any, name: str) -> Any:
+        """Say what helps where an ndarray has such a method (`sort`, `take`, …) and an Array has not."""
+        if hasattr(Array, name) or name.startswith("_") or not hasattr(np.ndarray, name):
+            return object.__getattribute__(self, name)  # raises what it raised before: also a property's own error
+        helps = not_copied([self]) or "copy it by .numpy()"
+        raise AttributeError(f"an Array has no {name!r}, since mdhnp has no function of that meaning; {helps}")
+
     def var(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
         """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
         return _public("var")(self, axis, correction=ddof, **options)
