@@ -139,6 +139,11 @@ def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
     dask.array.Array
         Of the output labels' extents; nothing is computed yet.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`apply` raises them.
+
     Examples
     --------
     >>> import dask.array as da
@@ -164,6 +169,11 @@ def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
     -------
     dask.array.Array
         Of shape (..., n, m); nothing is computed yet.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`apply` raises them.
 
     Examples
     --------
@@ -193,6 +203,11 @@ def tensordot(a: Any, b: Any, axes: Any = 2, **options: Any) -> Any:
     dask.array.Array
         With the other axes of `a`, then those of `b`; nothing is computed yet.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`apply` raises them.
+
     Examples
     --------
     >>> import dask.array as da
@@ -217,6 +232,11 @@ def dot(a: Any, b: Any, **options: Any) -> Any:
     -------
     dask.array.Array
         With the other axes of `a`, then those of `b`; nothing is computed yet.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`apply` raises them.
 
     Examples
     --------
@@ -249,6 +269,11 @@ def stencil(a: Any, weights: Any, mode: str = "valid", cval: float = 0.0) -> Any
     dask.array.Array
         Of the shape that :func:`mdhnp.stencil` gives; nothing is computed yet.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`apply` raises them.
+
     Examples
     --------
     >>> import dask.array as da
@@ -273,6 +298,11 @@ def md_hom(*args: Any, **options: Any) -> Callable[..., Any]:
     callable
         Takes arrays of dask's, and gives one an output.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`mdhnp.md_hom` raises them, and when it is called :func:`apply`.
+
     Examples
     --------
     >>> import dask.array as da
@@ -296,6 +326,11 @@ def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         Takes arrays of dask's, and gives what the function gives, of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is called, as :func:`apply` raises them.
 
     Examples
     --------

@@ -32,7 +32,13 @@ _ADDED = "Its elements are not read if `beta` is 0."
     x="array_like: Of shape (k,).",
     y=f"array_like, optional: Of shape (n,). {_ADDED}",
     trans="bool: Whether ``op`` transposes `a`.",
-    returns="ndarray: Of shape (n,). Its type, the errors and the source are those of :func:`gemm`.",
+    returns="ndarray: Of shape (n,). Its type is that of :func:`gemm`.",
+    raises={
+        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `y`, or "
+        "there is no such precision.",
+        "TypeError": UNSUPPORTED,
+    },
+    notes=f"Source: {PAPER} IV-A.",
     example=">>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)\narray([16., 16.])",
     guard=False,
 )

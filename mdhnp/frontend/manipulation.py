@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import NO_AXIS, public
 
 __all__ = [
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
@@ -51,6 +51,7 @@ def matrix_transpose(x: Any, /) -> Any:
     axis1="int: The one axis.",
     axis2="int: The other one.",
     returns="Array or ndarray: A view.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
     example='>>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape\n(4, 3, 2)',
 )
 def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
@@ -62,6 +63,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
     source="int or tuple of int: Which axes.",
     destination="int or tuple of int: Where they are in the result.",
     returns="Array or ndarray: A view.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS, "ValueError": "If they are not as many here as there."},
     example='>>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape\n(3, 4, 2)',
 )
 def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Any:

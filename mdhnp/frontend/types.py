@@ -43,6 +43,7 @@ def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any 
     "Give the type that NumPy's promotion makes of arrays, types and Python's numbers.",
     arrays_and_dtypes="Array, array_like, dtype or number: One or more.",
     returns="numpy.dtype: The type.",
+    raises={"ValueError": "If nothing is given.", "TypeError": "If types have none in common, as dates and floats."},
     example=""">>> mdhnp.result_type("int8", "float32")\ndtype('float32')""",
 )
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
@@ -54,6 +55,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     from_="Array or dtype: What is converted.",
     to="dtype: Wanted type.",
     returns="bool: Whether it can.",
+    raises={"TypeError": "If one of them is no type, or `from_` is a number of Python's."},
     example=""">>> mdhnp.can_cast("int8", "float32")\nTrue""",
 )
 def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
