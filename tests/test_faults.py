@@ -25,7 +25,6 @@ from mdhnp.runtime.devices import Device, NoDeviceError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits are POSIX's")
 
-ROOT = Path(__file__).resolve().parent.parent
 LONG = 120.0  # seconds that a program has, on a busy machine
 
 #: A product, which NumPy could compute, and a function of neighbours, which it could not; both are checked.
@@ -52,7 +51,7 @@ class Program:
     variables: dict[str, str] = field(default_factory=dict)
 
     def start(self, code: str, before: Callable[[], None] | None = None) -> subprocess.Popen[str]:
-        path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+        path = os.pathsep.join(filter(None, sys.path))
         own = {"MDHNP_CACHE_DIR": str(self.folder / "cache"), "MDHNP_HOST": "never", "MDHNP_TUNING": "off"}
         environment = {**os.environ, **own, "PYTHONPATH": path, **self.variables}
         return subprocess.Popen(
