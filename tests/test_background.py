@@ -222,7 +222,7 @@ def test_a_forked_child_has_its_own() -> None:
 
 def script(code: str, *arguments: str) -> subprocess.Popen[str]:
     """Start a program that has jobs done."""
-    path = os.pathsep.join([str(HERE.parent), str(HERE), *filter(None, sys.path)])
+    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
     head = "import os, sys, time\nfrom jobs import Job\nfrom mdhnp.tuning.background import submit\n"
     command = [sys.executable, "-c", head + code, *arguments]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True)

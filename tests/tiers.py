@@ -137,7 +137,7 @@ def program(code: str, **environment: str) -> subprocess.Popen[str]:
     """Start a program under the default settings, which finds this test's cache folder."""
     plain = {k: v for k, v in os.environ.items() if k not in ("MDHNP_HOST", "MDHNP_TUNING")}
     own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    path = os.pathsep.join(filter(None, [*own, str(_HERE.parent), str(_HERE), *sys.path]))
+    path = os.pathsep.join(filter(None, [*own, str(_HERE), *sys.path]))
     return subprocess.Popen(
         [sys.executable, "-c", _PROGRAM + code],
         env={**plain, "PYTHONPATH": path, "MDHNP_TUNING": "off", **environment},
