@@ -10,9 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from statistics import quantiles
 
-__all__ = ["CAPTION", "Cold", "measure", "table"]
+__all__ = ["Cold", "measure", "table"]
 
-CAPTION = "New processes: median and quartiles of 15, a product of 256 × 250 and 250 × 260 elements, float32"
 
 _IMPORT = "import time, numpy; begin = time.perf_counter(); import mdhnp; print(time.perf_counter() - begin)"
 _NUMPY = "import time; begin = time.perf_counter(); import numpy; print(time.perf_counter() - begin)"

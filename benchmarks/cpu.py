@@ -1,16 +1,18 @@
 """Runs the cases on CPU devices, whole calls against peers in turns, and gives the results as plain data."""
 
 import platform
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 import mdhnp
-from benchmarks import measure, overhead
+from benchmarks import measure
 from benchmarks.cases import CASES
 from benchmarks.problem import Case
 from mdhnp.calls.observe import observe
@@ -34,10 +36,9 @@ def run(
     Parameters
     ----------
     names : iterable of str
-        Of `CASES`, or "overhead".
+        Of `CASES`.
     specs : iterable of str
-        Devices as :func:`mdhnp.device` takes them; none means all CPU devices, one of each runtime. The first is
-        compared with all peers, the others with the first peer of each case.
+        Devices as :func:`mdhnp.device` takes them; none means all CPU devices, one of each runtime.
     pairs : int
         Of samples, for each peer.
     patience : float
@@ -48,26 +49,19 @@ def run(
         Told what was found, line by line.
     """
     devices = [mdhnp_device(spec) for spec in specs] or _cpu_devices()
-    results: dict[str, Any] = {"machine": machine(), "rows": [], "overhead": []}
+    results: dict[str, Any] = {"machine": machine(), "rows": []}
     for name in names:
         for device in devices:
             about = describe(device)
-            if name == "overhead":
-                for size in (64, 4):
-                    found = overhead.measure(device, size)
-                    entry = vars(found) | {"device": about, "python": found.python}
-                    results["overhead"].append(entry)
-                    say(f"{device.runtime:6} overhead {size}: {found.python[0]:.1f} / {found.python[1]:.1f} µs")
-            else:
-                row = _row(CASES[name], device, len(devices) > 1 and device is not devices[0], pairs, patience, say)
-                results["rows"].append(row | {"device": about})
+            row = _row(CASES[name], device, pairs, patience, say)
+            results["rows"].append(row | {"device": about})
             if keep is not None:
                 keep(results)
     results["machine"] |= {"limits": measure.limits()}
     return results
 
 
-def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float, say: Any) -> dict[str, Any]:
+def _row(case: Case, device: Any, pairs: int, patience: float, say: Any) -> dict[str, Any]:
     problem = case.make()
     floor = measure.floor(problem.read, problem.written, problem.instructions)
     calls: list[Any] = []
@@ -79,7 +73,7 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
         before = sum(mdhnp.host_counts().values())
         ours = problem.ours()
         hosted = sum(mdhnp.host_counts().values()) > before
-        for name, make in list(problem.peers.items())[: 1 if first_peer else None]:
+        for name, make in problem.peers.items():
             try:
                 peer = make()
             except ImportError as error:
@@ -176,14 +170,30 @@ def machine() -> dict[str, Any]:
             model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
     except OSError:
         model = platform.processor()
-    packages = ("mdhnp", "numpy", "scipy", "opencv-python-headless", "torch", "numba", "pyopencl", "intel-opencl-rt")
+    packages = (
+        "numpy", "scipy", "opencv-python-headless", "torch", "numba", "jax", "numexpr", "dask", "pyopencl",
+        "intel-opencl-rt",
+    )  # fmt: skip
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
+        "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": model,
         "cores": measure.cores(),
         "system": f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
         "python": sys.version.split()[0],
         "blas": f"{blas.get('name')} {blas.get('version')}",
-        "versions": {p: distribution(p) for p in packages} | {"mdhnp": mdhnp.__version__},
+        "versions": {"mdhnp": mdhnp.__version__} | {p: distribution(p) for p in packages},
     }
+
+
+def _commit() -> str:
+    """Give the commit of the checkout, with a plus where files have changed since; a question mark without git."""
+    try:
+        asked = [["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "../mdhnp"]]
+        number, changed = (
+            subprocess.check_output(each, cwd=Path(__file__).parent, text=True).strip() for each in asked
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "?"
+    return number + ("+" if changed else "")

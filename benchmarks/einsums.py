@@ -21,17 +21,7 @@ import mdhnp
 from benchmarks.rows import seconds_text
 from mdhnp.tuning import background
 
-__all__ = ["FIRST", "STEADY", "Einsum", "draw", "first", "steady"]
-
-FIRST = (
-    "45 random einsums (seed 1), 20 calls of each, in a new process with default settings: NumPy's total time over "
-    "ours. Small ones have 2^14 to 2^25 points, large ones 2^20 to 2^28. A stall is what a call takes longer than "
-    "NumPy's"
-)
-STEADY = (
-    "200 random einsums (seed 2) after 1.5 s of calls each, default settings: NumPy's time over ours, medians of 9 "
-    "rounds by turns; below 0.95 are those that are so twice"
-)
+__all__ = ["Einsum", "draw", "first", "steady"]
 
 #: Points of a product, at least and at most, and elements of an operand or of a result, at most.
 _SIZES = {"small": (2**14, 2**25, 2**21), "large": (2**20, 2**28, 2**23)}

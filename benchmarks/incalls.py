@@ -20,13 +20,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning import background
 
-__all__ = ["CAPTION", "table"]
-
-CAPTION = (
-    "Tuning in calls against a search apart, each from an empty cache and for 5 s a kernel: seconds of calls until all "
-    "is settled (5 s of them before the search begins), and their number; the time of the default schedule, and those "
-    "of the search apart and of the default divided by that of the schedule found in calls (medians by turns)"
-)
+__all__ = ["table"]
 
 _BUDGET, _PATIENCE = 5.0, 90.0
 

@@ -5,7 +5,7 @@ arguments already set, enqueued and waited for.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -14,12 +14,12 @@ import numpy as np
 import pyopencl as cl
 
 import mdhnp
-from mdhnp.calls import store
+from mdhnp.calls import loading, store
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.frontend.einsum import _EINSUM
 
-__all__ = ["Overhead", "measure"]
+__all__ = ["Overhead", "measure", "table"]
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
                     begin = clock()
                     call()
                     times.append(clock() - begin)
-        known, mode = (_EINSUM, "ij,jk->ik", "auto"), mdhnp.config.mode
-        assert store.find(store.entries, known, device, mode, given) is not None
+        known, place, mode = (_EINSUM, "ij,jk->ik", "auto"), loading.devices(), mdhnp.config.mode
+        assert store.find(store.entries, known, place, mode, given) is not None
         steps = {
-            "plan looked up": _least(lambda: store.find(store.entries, known, device, mode, given)),
+            "plan looked up": _least(lambda: store.find(store.entries, known, place, mode, given)),
             "result allocated": _least(plan.make),
             "result's argument set": _least(lambda: launch.set_arg(*result)),
         }
@@ -113,3 +113,19 @@ def _least(step: Callable[[], Any], rounds: int = 200, batch: int = 50) -> float
             step()
         best = min(best, (time.perf_counter_ns() - begin) / batch)
     return best / 1000
+
+
+def table(found: Sequence[tuple[str, Overhead]]) -> tuple[list[str], list[list[str]]]:
+    """Give header and lines of text, from devices' names and what was found there."""
+    lines = [
+        [title, *("{:.1f} / {:.1f}".format(*of(each)) for _, each in found)]
+        for title, of in (
+            ("mdhnp.einsum, whole call", lambda each: each.call),
+            ("bare launch: enqueue and wait", lambda each: each.launch),
+            ("our Python: the difference", lambda each: each.python),
+            ("np.einsum, whole call", lambda each: each.numpy),
+        )
+    ]
+    for step in found[0][1].steps:
+        lines.insert(-1, [f"… {step}", *(f"{each.steps[step]:.2f}" for _, each in found)])
+    return ["", *(f"{spec}, {each.size} × {each.size}" for spec, each in found)], lines

@@ -16,7 +16,7 @@ from benchmarks.gpu import table as gpu_table
 from benchmarks.rows import Row, floor_of, floors_of, seconds_text
 
 __all__ = [
-    "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables", "write_markdown",
+    "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables",
 ]  # fmt: skip
 
 
@@ -27,19 +27,16 @@ def load(path: Path) -> dict[str, Any]:
 
 def save(path: Path, results: dict[str, Any]) -> dict[str, Any]:
     """Merge results into a file: a row replaces the one of its device and case; give everything in the file."""
-    merged = load(path) | {k: v for k, v in results.items() if k not in {"rows", "overhead"}}
-    merged["machine"] = load(path).get("machine", {}) | results["machine"]
-    for part in ("rows", "overhead"):
-        new = results.get(part, [])
-        replaced = {_identity(row) for row in new}
-        old = load(path).get(part, [])
-        merged[part] = [row for row in old if _identity(row) not in replaced] + new
+    before, new = load(path), results.get("rows", [])
+    merged = before | results | {"machine": before.get("machine", {}) | results["machine"]}
+    replaced = {_identity(row) for row in new}
+    merged["rows"] = [row for row in before.get("rows", []) if _identity(row) not in replaced] + new
     path.write_text(json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
     return merged
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    return row["device"]["runtime"], row["device"]["name"], row.get("case", row.get("size"))
+    return row["device"]["runtime"], row["device"]["name"], row["case"]
 
 
 def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str, list[str], list[list[str]]]]:
@@ -48,7 +45,7 @@ def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str
     Parameters
     ----------
     results : dict
-        Rows and overheads with their devices, and versions.
+        Rows with their devices, and versions.
     order : sequence of str
         Cases in the order to show them.
     """
@@ -63,8 +60,6 @@ def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str
             found.append((mark, f"{about}.", *gpu_table.table(these)))
         else:
             found.append((mark, f"{about}.{_noise(these)}", *_cpu_table(these, floors)))
-    if results.get("overhead"):
-        found.append(("overhead", "Repeat calls, µs: least / median", *_overhead_table(results["overhead"])))
     return found
 
 
@@ -112,22 +107,6 @@ def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tupl
     return header, lines
 
 
-def _overhead_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    header = ["", *(f"{r['device']['runtime']}, {r['size']} × {r['size']}" for r in rows)]
-
-    def line(title: str, key: str) -> list[str]:
-        return [title, *("{:.1f} / {:.1f}".format(*r[key]) for r in rows)]
-
-    lines = [
-        line("mdhnp.einsum, whole call", "call"),
-        line("bare launch: enqueue and wait", "launch"),
-        line("our Python: the difference", "python"),
-    ]
-    for step in rows[0]["steps"]:
-        lines.append([f"… {step}", *(f"{r['steps'][step]:.2f}" for r in rows)])
-    return header, [*lines, line("np.einsum, whole call", "numpy")]
-
-
 def show(results: dict[str, Any], order: Sequence[str]) -> None:
     """Print all tables, then schedules."""
     for _, caption, header, lines in tables(results, order):
@@ -158,21 +137,6 @@ def markdown_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str
     return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells)
 
 
-def write_markdown(path: Path, results: dict[str, Any], order: Sequence[str]) -> None:
-    """Replace the tables between their marks in a document; append those that have no marks yet.
-
-    A table's marks are ``<!-- table NAME -->`` and ``<!-- end NAME -->``, NAME being a runtime, a GPU's name (and that
-    with "by kinds"), "overhead", or "machine cpu" and "machine gpu" for what was measured on.
-    """
-    blocks = []
-    for mark, caption, header, lines in tables(results, order):
-        blocks.append((mark, f"{caption}\n\n{markdown_table(header, lines)}"))
-    if "machine" in results:
-        about = results["machine"]
-        blocks.append(("machine gpu" if "gpu" in about else "machine cpu", _machine(about)))
-    replace_blocks(path, blocks)
-
-
 def replace_blocks(path: Path, blocks: Iterable[tuple[str, str]]) -> None:
     """Replace what stands between the marks of each (mark, content); append what has no marks yet."""
     text = path.read_text() if path.exists() else ""
@@ -184,27 +148,3 @@ def replace_blocks(path: Path, blocks: Iterable[tuple[str, str]]) -> None:
         else:
             text += f"\n{block}\n"
     path.write_text(text)
-
-
-def _machine(about: Row) -> str:
-    """List processor, versions and limits."""
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items() if number != "?")
-    lines = [
-        f"- {about['date']}; {about['processor']}, {about['cores']} cores; {about['system']}; Python {about['python']}",
-        f"- {versions}; NumPy's BLAS: {about['blas']}",
-    ]
-    if "limits" in about:
-        limits = about["limits"]
-        speeds = ", ".join(
-            f"{int(n) >> 20} MB: copy {limits['copy_bytes_per_second'][n] / 1e9:.0f}, read {read / 1e9:.0f}"
-            for n, read in limits["read_bytes_per_second"].items()
-        )
-        lines.append(f"- limits: {limits['flops_per_second'] / 1e9:.0f} Gflop/s float32; GB/s by size: {speeds}")
-    if "gpu" in about:
-        gpu = about["gpu"]
-        products = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in gpu["flops_per_second"].items())
-        lines.append(
-            f"- PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}; limits: "
-            f"copy {gpu['copy_bytes_per_second'] / 1e9:.0f} GB/s, matrix products in Tflop/s: {products}"
-        )
-    return "\n".join(lines)

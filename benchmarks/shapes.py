@@ -12,13 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CAPTION", "Shapes", "measure", "table"]
+__all__ = ["Shapes", "measure", "table"]
 
 COUNT = 500
-CAPTION = (
-    f'{COUNT} matrix products `einsum("ij,jk->ik")` of different shapes in one process, float32, all calls together; '
-    "allowed: three times `np.matmul`'s time and 2 s"
-)
 
 _CODE = """
 import json, resource, sys, time

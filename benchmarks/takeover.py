@@ -19,13 +19,7 @@ import numpy as np
 import mdhnp
 from benchmarks.rows import seconds_text
 
-__all__ = ["CAPTION", "CASES", "sample", "table"]
-
-CAPTION = (
-    "Calls from the first one on, in new processes with empty caches and default settings: NumPy's time, that of the "
-    "first call, of those before kernels take over (medians, and NumPy's time over them), the seconds of calls until "
-    "then, and the time of the last calls"
-)
+__all__ = ["CASES", "sample", "table"]
 
 #: Seconds of calls, of ours and of NumPy's.
 _OURS, _NUMPYS = 8.0, 1.5
@@ -42,19 +36,8 @@ def _fused(function: Callable[..., Any], *arrays: Any) -> tuple[Callable[[], Any
     return lambda: fused(*arrays), lambda: function(*arrays)
 
 
-def _map_of_1() -> Any:
-    return _fused(np.sqrt, _random(4096, 4096))
-
-
 def _map_of_4() -> Any:
     return _fused(lambda a, b, c: np.sqrt(a * a + b * b) * c, *[_random(4096, 4096) for _ in "abc"])
-
-
-def _map_of_7() -> Any:
-    def function(a: Any, b: Any, c: Any) -> Any:
-        return np.exp(-(a - b) * (a - b) / 2) * c + np.maximum(a, b)
-
-    return _fused(function, *[_random(4096, 4096) for _ in "abc"])
 
 
 def _softmax() -> Any:
@@ -63,10 +46,6 @@ def _softmax() -> Any:
         return powers / powers.sum(1, keepdims=True)
 
     return _fused(softmax, _random(2048, 2048))
-
-
-def _standardise() -> Any:
-    return _fused(lambda a: (a - a.mean(0)) / a.std(0), _random(4096, 1024))
 
 
 def _blur_gradient() -> Any:
@@ -87,21 +66,12 @@ def _min_plus() -> Any:
     return lambda: mdhnp.einsum("ik,kj->ij", a, b, multiply="add", add="min"), numpys
 
 
-def _sum() -> Any:
-    a = _random(4096, 4096)
-    return lambda: mdhnp.sum(a, axis=1), lambda: a.sum(1)
-
-
 #: Each gives a call of ours and NumPy's.
 CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], Any]]]] = {
-    "sqrt of 4096²": _map_of_1,
     "map of 4 operations, 4096²": _map_of_4,
-    "map of 7 operations, 4096²": _map_of_7,
     "softmax of 2048 rows": _softmax,
-    "1024 columns standardised": _standardise,
     "blur, gradient of 2050²": _blur_gradient,
     "min-plus product of 256³": _min_plus,
-    "sums of 4096 rows": _sum,
 }
 
 

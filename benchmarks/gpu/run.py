@@ -64,7 +64,7 @@ def run(
         rates = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in limits["flops_per_second"].items())
         say(f"{device}; {', '.join(f'{name} {number}' for name, number in versions.items())}")
         say(f"copy {limits['copy_bytes_per_second'] / 1e9:.0f} GB/s, matrix products in Tflop/s: {rates}")
-        results: Row = {"machine": machine() | {"gpu": versions | limits}, "rows": [], "overhead": []}
+        results: Row = {"machine": machine() | {"gpu": versions | limits}, "rows": []}
         for n, name in enumerate(names):
             if time.perf_counter() - begin > limit:
                 say(f"{limit:g} s are over; left out: {', '.join(names[n:])}")

@@ -26,12 +26,8 @@ from benchmarks.scaling.cases import COMPUTATIONS, Case, cube, line, matrices, r
 from benchmarks.scaling.model import Machine, cheapest
 from mdhnp.distributed.exchange import watched
 
-__all__ = ["CAPTION", "HEADER", "parts_of_a_cpu", "processes"]
+__all__ = ["HEADER", "parts_of_a_cpu", "processes"]
 
-CAPTION = (
-    "Two devices beside one of them, each with a core, as the model predicts it and as measured: medians of up to "
-    "{rounds} rounds by turns, quartiles of the speed-up, and the share of samples that other processes disturbed"
-)
 HEADER = [
     "", "", "one", "two, predicted", "two, measured", "speed-up, predicted", "speed-up, measured", "bytes, predicted",
     "bytes, exchanged", "disturbed",
@@ -55,7 +51,7 @@ _IN_PROCESSES = (
 #: Calls that compute next to nothing.
 _NOTHING = Case("", "sum", line(16))
 #: Seconds to wait, for each case, for other processes to rest.
-_PATIENCE = 100.0
+_PATIENCE = 5.0
 #: Bytes that are moved to see how fast that is.
 _MANY = 1 << 26
 
