@@ -90,7 +90,7 @@ def test_a_call_left_to_numpy_fails(device: Device, quick: None, monkeypatch: py
 
 def test_peers_agree() -> None:
     for case in all_cases():
-        assert largest_error(case.peer(), case.expected()) < 1e-4, case.call
+        assert largest_error(case.peer(), case.expected()) < max(1e-4, case.tolerance), case.call
 
 
 def test_largest_error() -> None:

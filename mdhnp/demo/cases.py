@@ -153,7 +153,9 @@ def _patches() -> Iterator[Case]:
     yield Case.of(CALLS["matmul"], "photograph's patches, whitening", patches, vectors / np.sqrt(values + 1e-3))
     fit = partial(mdhnp.gemv, trans=True)
     calls = "gemv(a, x, trans=True)", fit, "np.matmul", lambda a, x: a.T @ x
-    yield Case.of(calls, f"{len(patches)}×64", patches, np.random.default_rng(0).random(len(patches), np.float32))
+    values = np.random.default_rng(0).random(len(patches), np.float32)
+    # NumPy's own sums are off by 1.5e-4.
+    yield Case.of(calls, f"{len(patches)}×64", patches, values, tolerance=1e-3)
 
 
 def _contraction() -> Case:
