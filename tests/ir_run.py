@@ -195,9 +195,10 @@ def _multiply_wide(s: st.WideProducts, items: Sequence[_Item]) -> None:
         a = np.array([[item.value(v) for v in p.a] for item in items])
         a = -a if p.negated else a
         for block in range(len(p.into) // 2):
-            inside, below = (n + k % 8 * wide, k // 8) if s.turned else (n * wide + k % wide, k // wide)
-            where = at + (block * s.beside + below * s.below) // atom.itemsize + inside
-            b = items[0].memory[s.buffer.name][where][elements(atom.b)]
+            # Counted in elements, of which a register may have several.
+            where = at * atom.packed + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
+            memory = items[0].memory[s.buffer.name]
+            b = memory.view(atom.operand if atom.packed > 1 else memory.dtype)[where][elements(atom.b)]
             into = p.into[2 * block : 2 * block + 2]
             c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)
             for item, values in zip(items, product(atom, a, b, c), strict=True):

@@ -171,7 +171,7 @@ class Walk(Evaluator):
                 for p in s.products:
                     at = self.index(p.at)
                     assert at * size % 16 == 0
-                    terms = ATOMS[s.atom].shape[2] // (8 if s.turned else 16 // size)
+                    terms = ATOMS[s.atom].shape[2] * size // 16
                     last = (len(p.into) // 2 - 1) * s.beside + (terms - 1) * s.below
                     self._touch(s.buffer, (at, at + last // size + 8 * 16 // size - 1))
             case Commit():

@@ -223,9 +223,8 @@ class TileLayout:
 
     @property
     def contiguous(self) -> int | None:
-        """The axis along which neighbours in the array are neighbours, where it is not in blocks of a private tile."""
-        able = [not count or self.copy.block > 0 for count in self.blocks]
-        return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and able[a]), None)
+        """The axis along which neighbours in the array are neighbours, where it is not blocked."""
+        return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and not self.blocks[a]), None)
 
     def offset(self, access: int, place: Point, vector: int) -> tuple[Index, Index]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""

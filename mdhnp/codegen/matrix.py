@@ -18,8 +18,8 @@ from mdhnp.codegen.producers import operand_buffer, prepared_at
 from mdhnp.codegen.reduce import Accumulators, elements
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, prepares, wide_operand
-from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_blocks, in_rows, operands, oriented
+from mdhnp.schedule.layout import PREPARED, WIDEST, WORDS, is_wide, wide_operand
+from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented
 
 
 def accumulate_products(c: Context, acc: Accumulators, watched: Register | None, before: Index) -> None:
@@ -108,7 +108,6 @@ class _Products:
         halves, depth = atom.shape[0] // DOWN, atom.shape[2]
         rows, number = c.offsets(self._rows), self._right[0][0]
         operand = wide_operand(c.h, c.s, number)
-        along_columns = in_blocks(c.h, c.s, self._right[0])
         along = [d for d in c.kept if d not in (self._rows, self._columns, *dict(operand.kept))]
         beside = [dict(zip(dict(operand.kept), n, strict=True)) for n in _points(c, dict(operand.kept))]
         across = [*product(beside, c.offsets(self._columns))]
@@ -127,27 +126,14 @@ class _Products:
                         (a,) = self._loaded("a", factor, atom.a, [downs], first, zeros)
                         left[factor] = parts(c, atom, "a", factor[0], a)
                     self._watch([*left.values()], ZERO, 1, 0)
-                    at = constant(first // operand.wide)
+                    at = constant(first // (WORDS * atom.packed))
                     for one, other in _terms(atom):
                         for m, p in ((m, p) for m, some in enumerate(self._sums) for p in some):
-                            if prepares(c.s):
-                                part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
-                                where = prepared_at(operand, turn, part, self._local, at, ZERO)
-                            else:
-                                where = self._copied_at(number, along_columns, first)
+                            part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
+                            where = prepared_at(operand, turn, part, self._local, at, ZERO)
                             found.append(WideProduct(into[m], left[p.left][one], where, p.negated))
-        near, far, buffer = DOWN * WIDEST, operand.width * WIDEST, operand_buffer(c, number)
-        if not prepares(c.s):
-            far, buffer = max(c.layouts[number].block_strides) * atom.itemsize, c.tile(c.h.inputs[number])
-        apart = (far, near) if along_columns else (near, far)
-        c.build.add(WideProducts(atom.name, tuple(found), buffer, *apart, turned=bool(along_columns)))
-
-    def _copied_at(self, number: int, along_columns: bool | None, first: int) -> Index:
-        """Where the first column's elements of some terms lie in the tile that was copied."""
-        layout = self._c.layouts[number]
-        block = layout.copy.block
-        inside = first * block if along_columns else first // block * max(layout.block_strides)
-        return variable(self._c.slot) * layout.size + inside
+        apart = DOWN * WIDEST, operand.width * WIDEST
+        c.build.add(WideProducts(atom.name, tuple(found), operand_buffer(c, number), *apart))
 
     def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
         """Parts of the number that has the other sign."""

@@ -21,17 +21,20 @@ from mdhnp.codegen.ir.index import (
     open_tests,
     variable,
 )
-from mdhnp.codegen.ir.statements import MANY_STAGES, Copy, Pipeline
+from mdhnp.codegen.ir.statements import MANY_STAGES, Copy, Let, Pipeline
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.producers import prepare_operand
 from mdhnp.codegen.tiles import Tile, local_tile
-from mdhnp.schedule.layout import PREPARED, prepares, producers
+from mdhnp.schedule.layout import PREPARED, PRODUCERS, producers, registers
 from mdhnp.schedule.matrices import axis_of, operands
 
 # No dimension is named so.
 _FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
+_PRODUCER = Var("producer", None, 0, PRODUCERS - 1)
+#: Registers that a place along an axis takes where it is kept from round to round, with what tests it.
+_KEPT = 3
 #: Bytes that can be copied asynchronously at once, at least and at most.
 _NARROW, _WIDE = 4, 16
 #: Bytes that neighbours read beside each other at least: two sectors of memory.
@@ -53,29 +56,33 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
     beyond = asynchronous and not behind and c.s.stages >= MANY_STAGES
     with c.build.part() as fill:
         _begin(c, _FILLED, counts, rounds - 1 if beyond else None)
-        item = _item(c)
-        for n in c.staged:
-            _fill(c, n, item, lanes[n] if asynchronous else 1, asynchronous)
+        with c.build.part() as copies:
+            places = sum([_fill(c, n, lanes[n] if asynchronous else 1, asynchronous) for n in c.staged])
+        if behind:
+            _, left = registers(c.s) or (0, 255)
+            c.build.add(Let(_PRODUCER, variable(c.item_id) % behind, anew=places * _KEPT > left))
+        for statement in copies:
+            c.build.add(statement)
     with c.build.part() as prepare:
-        if prepares(c.s):
+        if behind:
             _begin(c, _ROUND, counts)
+            c.build.let(_PRODUCER, variable(c.item_id) % behind)
             prepare_operand(c, _item(c), variable(_ROUND) % PREPARED)
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
         yield variable(_ROUND)
     c.build.add(
         Pipeline(
-            _FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work), behind, tuple(prepare)
+            _FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work), behind, tuple(prepare),
+            registers(c.s) if behind else None,
         )
     )  # fmt: skip
 
 
 def _item(c: Context) -> Index:
-    """The work-item's number among those that fill."""
-    behind = producers(c.s)
-    if behind:
-        # There are multiples of as many before them.
-        return c.build.let(Var("producer", None, 0, behind - 1), variable(c.item_id) % behind)
+    """The work-item's number among those that fill; before producers there are multiples of as many others."""
+    if producers(c.s):
+        return variable(_PRODUCER)
     return variable(c.item_id) if c.s.work_items > 1 else ZERO
 
 
@@ -96,9 +103,12 @@ def _begin(c: Context, number: Var, counts: dict[int, Index], last: Index | None
         tile_count(c, d)
 
 
-def _fill(c: Context, number: int, item: Index, lanes: int, asynchronous: bool) -> None:
-    """Copy an input's tile, so many elements at once; all who fill take part, neighbours beside each other."""
-    items = producers(c.s) or c.s.work_items
+def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> int:
+    """Copy an input's tile, so many elements at once; all who fill take part, neighbours beside each other.
+
+    It gives how many places along axes addresses are made of.
+    """
+    item, items = _item(c), producers(c.s) or c.s.work_items
     tile = local_tile(c, number)
     layout, last = tile.layout, _last_term(c, number, tile)
     outside = range(len(tile.corner)) if tile.before else tile.beyond
@@ -110,15 +120,15 @@ def _fill(c: Context, number: int, item: Index, lanes: int, asynchronous: bool) 
         places = _places(c, layout, e, lanes, names)
         with c.build.when([Compare(e, "<", constant(total))]):
             target = variable(c.slot) * layout.size
-            for axis, place in enumerate(places):
-                block, inside = divided(place, layout.blocks[axis]) if layout.blocks[axis] else (ZERO, place)
-                target = target + block * layout.block_strides[axis] + inside * layout.strides[axis]
+            for place, stride in zip(places, layout.strides, strict=True):
+                target = target + place * stride
             source = _source(c, layout, tile.indices(places), outside, lanes, last)
             if isinstance(source, Outside):
                 for n in range(lanes):
                     c.build.add(Copy(c.tile(layout.view), target + n, source))
             else:
                 c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
+    return len(names)
 
 
 def _places(c: Context, layout: TileLayout, e: Index, lanes: int, names: dict[Index, Index]) -> list[Index]:
@@ -212,7 +222,7 @@ def _steps(nest: Nest, layout: TileLayout, tile: Tile, number: int) -> list[int]
     view, rows, row = tile.layout.view, tile.layout, tile.layout.contiguous
     if row is None or rows.strides[row] != 1:
         return [1]
-    found = [view.offset, view.shape[row], rows.extents[row], rows.size, rows.blocks[row], rows.block_strides[row]]
+    found = [view.offset, view.shape[row], rows.extents[row], rows.size]
     for axis, (stride, inner) in enumerate(zip(view.strides, rows.strides, strict=True)):
         if axis != row:
             found += [stride, inner]

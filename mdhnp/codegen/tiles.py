@@ -128,7 +128,7 @@ def _joined(layout: TileLayout, groups: Sequence[Sequence[int]], place: Mapping[
     return replace(
         layout,
         view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
-        copy=LocalCopy(order, blocked, block=copy.block),
+        copy=LocalCopy(order, blocked),
         extents=multiplied(layout.extents),
         strides=taken(layout.strides),
         blocks=taken(layout.blocks),

@@ -110,7 +110,8 @@ class Core:
 class ComputeUnit:
     """How one compute unit of a GPU runs kernels: fitted to times of schedules.
 
-    Those with matrix instructions were measured on one NVIDIA H200, the others on one H100 (`tests/ranked_gpu.json`).
+    Those with matrix instructions of one subgroup were measured on one NVIDIA H200, the others on one H100
+    (`tests/ranked_gpu.json`).
     """
 
     clock: float = 1.5e9  # cycles a second
@@ -149,25 +150,34 @@ class ComputeUnit:
     # Multiply-adds in the time of a word from the cache, and of one that is written to memory.
     read_adds: float = 13.0
     write_adds: float = 30.0
-    combining: float = 1e-6  # seconds of a second kernel that follows at once, beside what it reads
+    combining: float = 5e-6  # seconds of a second kernel that follows at once, beside what it reads
     # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
     # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.
     split: float = 0.9
     crowded: float = 0.85
     few: int = 4
     alone: dict[int, float] = field(default_factory=lambda: {1: 0.6, 2: 0.85}, hash=False)
-    # Of wide ones: how many products take as long as a register of rows, what is left where one group of subgroups is
-    # at work, and by the bytes of a row's terms; seconds of a producer for a copy, and to prepare 16 bytes of terms.
-    wide_rows: float = 5.5
-    wide_alone: float = 0.72
+    # Of wide ones, in cycles, fitted to 1,685 times on an H100: of a group's tile, and of each term of a row; what one
+    # group of subgroups takes longer; of producers for a copy, and for a term of a column that they prepare; times as
+    # long a copy takes at zeros around arrays, and for each axis whose places need divisions by no powers of two; of
+    # a result; and bytes of tiles from the cache that units share in a cycle.
+    wide_speed: float = 0.72  # part of what is said of the atom
     wide_pairs: float = 0.5  # of complex numbers: not measured, so that only a search tries them
-    copy: float = 3e-8
-    prepare: float = 4e-8
-    deep_wide: dict[int, float] = field(default_factory=lambda: {128: 1.0, 64: 0.8, 0: 0.5}, hash=False)
+    wide_step: float = 155.0
+    wide_row: float = 0.122
+    wide_alone: float = 0.14
+    copy: float = 0.17
+    prepare: float = 0.115
+    copy_bordered: float = 2.4
+    copy_divided: float = 0.29
+    wide_result: float = 0.385
+    wide_bytes: float = 50.0
+    wide_memory: float = 0.48  # part of memory's speed
+    wide_turn: float = 0.023  # as `turn`
     # Of all, by the bytes of a row's terms, in float64 with the imaginary ones; seconds of a work-item for a copy of
     # less than 4 bytes, which it waits for.
     deep_double: dict[int, float] = field(default_factory=lambda: {256: 0.9, 128: 1.0, 64: 0.8, 0: 0.6}, hash=False)
-    one_by_one: float = 1.2e-7
+    one_by_one: float = 3e-8
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
     scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other
     busy_groups: int = 2  # work-groups of a unit that always have something to do

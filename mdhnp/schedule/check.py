@@ -127,8 +127,7 @@ def check_fields(s: Schedule, rank: int, inputs: int) -> None:
             require(len({*copy.blocked}) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
             blocked = all(type(axis) is int and 0 <= axis < axes for axis in copy.blocked)
             require(blocked, f"local_copies: input {n} blocks an axis it has not")
-            require(copy.block == 0 or _is_size(copy.block), f"local_copies: input {n} has blocks of {copy.block}")
-            padded = copy.pad == 0 or (_is_size(copy.pad) and axes > 0 and (not copy.blocked or copy.block > 0))
+            padded = copy.pad == 0 or (_is_size(copy.pad) and axes > 0 and not copy.blocked)
             require(padded, f"local_copies: input {n} has pad {copy.pad}, for blocks or less than none")
     for kind, others in (("steps", s.steps), ("second", [] if s.second is None else [s.second])):
         for other in others:  # what they are for is not known here; their own fields must agree all the same
@@ -190,9 +189,6 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         if copy is None:
             continue
         view = h.inputs[n]
-        require(
-            copy.block == 0 or is_wide(s), f"local_copies: blocks of {copy.block} elements are for wide instructions"
-        )
         require(bool(view.shape), f"local_copies: input {n} is one element")
         require(len(copy.order) == len(view.shape), f"local_copies: input {n} needs an order of its axes")
         require(not view.slices, f"local_copies: of input {n} a function is given addresses")
@@ -200,7 +196,7 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         for axis in copy.blocked:
             d = sole_dimension(view, axis)
             require(d is not None, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
-            alone = copy.block > 0 or (d in h.dims("cc") and s.num_wi[d] == 1)
+            alone = d in h.dims("cc") and s.num_wi[d] == 1
             require(alone, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
     if h.finish is not None:
         first = len(h.scalar.dtypes)
@@ -224,8 +220,7 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
         assert copy is not None
         zeros = view.boundary is None or (view.boundary == "constant" and view.fill == "0")
         require(zeros, f"stages: outside of input {n} is something else than 0")
-        own = not copy.blocked or (copy.block > 0 and is_wide(s))
-        require(own, f"stages: the tile of input {n} is blocked, and not for a wide instruction")
+        require(not copy.blocked, f"stages: the tile of input {n} is blocked")
         footprint = [s.footprint(d) for d in range(h.rank)]
         size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
         # Producers' are of 16 bytes, or it does not matter any more how long their text is.

@@ -12,13 +12,13 @@ from math import prod
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from mdhnp.mdh import MdHom, View
+from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, prepares, tile_itemsize
+from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, tile_itemsize
 from mdhnp.schedule.matrices import (
     ACROSS,
     DOWN,
@@ -163,7 +163,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
                 wide = atom.wide
                 in_flight = _in_flight(h, atom)
                 prepared = PREPARED * (2 if atom.split else 1) * len(right) * y.size * s.points
-                room = fit - (prepared if wide and atom.packed == 1 else 0)
+                room = fit - (prepared if wide else 0)
                 stages = min(room // (left_tile.elements + right_tile.elements), in_flight[0])
                 if stages < in_flight[-1]:
                     continue
@@ -333,8 +333,6 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
     if terms not in depends or len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
-    if is_wide(s) and not prepares(s) and s.atom_dims[1] in depends:
-        return _in_blocks(view, order, s)
     found: list[tuple[int, LocalCopy]] = []
     size = tile_itemsize(view, packed=packed(s))
     for pad in range(0, caps.machine.unit.banks * max(4 // size, 1), WIDEST // size):
@@ -343,15 +341,3 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]
-
-
-def _in_blocks(view: View, order: Sequence[int], s: Schedule) -> LocalCopy | None:
-    """A tile as wide instructions read it: blocks of 16 bytes of the contiguous axis, those of its rows in order."""
-    block = WIDEST // ATOMS[s.atom].itemsize
-    moving = [axis for axis in order if view.accesses[0][axis].dims()]
-    if len(moving) < 2 or view.strides[moving[-1]] != 1:
-        return None
-    inner = next(axis for axis in reversed(moving[:-1]) if {*view.accesses[0][axis].dims()} & {*s.atom_dims})
-    others = [axis for axis in order if axis not in (moving[-1], inner)]
-    # One block further on so that neighbouring blocks of a row lie in different banks.
-    return LocalCopy((*others, moving[-1], inner), (moving[-1],), block, block)

@@ -18,12 +18,16 @@ from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 _FLAG = 4
 #: Bytes of a GPU's widest load, store or copy, at whose multiples tiles begin that are copied ahead.
 WIDEST = 16
+#: Registers of 4 bytes of as many.
+WORDS = WIDEST // 4
 
 
 #: Work-items that only copy, and prepare factors, beside those of wide matrix instructions: four subgroups.
 PRODUCERS = 128
 #: Slots of what they prepare: one is read, one is being written. So many of a tile's slots they do not fill meanwhile.
 PREPARED = 2
+#: Work-items that can have 255 registers each beside producers; sums of one that fit 208 registers beside all else.
+_FEW_WORKERS, _MANY_SUMS = 128, 160
 
 
 class TileStrides(NamedTuple):
@@ -43,7 +47,7 @@ def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_
     axes, size = len(view.shape), 1
     strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
     for axis in reversed(copy.blocked):
-        blocks[axis] = copy.block or private_tile[view.accesses[0][axis].dims()[0]]
+        blocks[axis] = private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = size
         size *= blocks[axis]
     begin = _row(view, copy, footprint)
@@ -103,26 +107,33 @@ def producers(s: Schedule) -> int:
     return PRODUCERS if is_wide(s) else 0
 
 
-def prepares(s: Schedule) -> bool:
-    """Whether producers lay the factor with columns out, as wide instructions do not read it as it was copied."""
-    return is_wide(s) and ATOMS[s.atom].packed == 1
+def registers(s: Schedule) -> tuple[int, int] | None:
+    """Return the registers of a work-item that multiplies and of a producer; None where each has as many as there are.
+
+    A compute unit of NVIDIA's has 65,536, of which 384 work-items have 168 each. Those who multiply leave as few as
+    they can: with 40, addresses of copies lie in memory, and some products take ten times as long.
+    """
+    if s.work_items <= _FEW_WORKERS:
+        return None
+    sums = prod(s.private_tile[d] for d in range(len(s.private_tile)) if d != s.atom_dims[2])
+    return (208, 88) if sums * (2 if ATOMS[s.atom].rounds else 1) <= _MANY_SUMS else (232, 40)
 
 
 class Operand(NamedTuple):
     """How the factor with columns lies in local memory as wide matrix instructions read it.
 
     For each point of the other combined dimensions 16 bytes of terms of each column, then the next 16 bytes of terms.
-    Where the atom splits numbers, all high parts come before all low ones; several factors follow each other.
+    Where the atom splits numbers, all high parts come before all low ones; several factors follow each other. All is
+    counted in registers of 4 bytes, which have one term, or several packed ones.
     """
 
     #: Combined dimensions that move the factor beside the terms, and kept ones beside the columns, with their points.
     combined: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int, int], ...]
-    #: Points along the atom's columns and terms.
+    #: Points along the atom's columns, and registers along its terms.
     columns: int
     terms: int
-    #: Elements of 16 bytes, and parts of each number, of all factors.
-    wide: int
+    #: Parts of each number, of all factors.
     parts: int
 
     @property
@@ -132,7 +143,7 @@ class Operand(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements of one part."""
+        """Registers of one part."""
         return prod([count for _, count in self.combined]) * self.width * self.terms
 
 
@@ -145,7 +156,7 @@ def wide_operand(h: MdHom, s: Schedule, number: int) -> Operand:
         tuple([(d, s.footprint(d)) for d in moving if d in side]) for side in (h.dims("pw"), h.dims("cc"))
     )
     parts = (2 if atom.split else 1) * sum(both)
-    return Operand(combined, kept, s.footprint(columns), s.local_tile[terms], WIDEST // atom.itemsize, parts)
+    return Operand(combined, kept, s.footprint(columns), s.local_tile[terms] // atom.packed, parts)
 
 
 def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
@@ -194,10 +205,10 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // WIDEST) * WIDEST if n in ahead else size
-    if prepares(s) and s.atom_dims:
+    if is_wide(s) and s.atom_dims:
         column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
         operand = wide_operand(h, s, column)
-        total += PREPARED * operand.parts * operand.size * ATOMS[s.atom].itemsize
+        total += PREPARED * operand.parts * operand.size * (WIDEST // WORDS)
     kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
     if slots:
         value = sum(map(value_itemsize, h.scalar.dtypes))

@@ -12,7 +12,7 @@ from mdhnp.mdh import Computation, MdHom, pw
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import PREPARED, WIDEST, copied_ahead, packed, prepares, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PREPARED, WIDEST, copied_ahead, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 from mdhnp.settings import Level
 
@@ -27,8 +27,8 @@ MOST_WORKERS = 256
 #: Tiles in flight with producers, at most: each has two of a work-group's 15 barriers, and two are for other things.
 MOST_STAGES = 6
 #: Terms that an instruction which cuts off what does not fit adds to one sum, at most, where sums of local tiles are
-#: shorter: products of 4096³ by 3xtf32 then have 0.8 times the error of cuBLAS's float32 (NVIDIA H100).
-MOST_ROUNDED = 128
+#: shorter: products of 4096³ by 3xtf32 then have half the error of cuBLAS's float32 (NVIDIA H100).
+MOST_ROUNDED = 64
 _BYTE = 255
 
 #: The number of an input, and which of its accesses.
@@ -256,10 +256,7 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     count = len({number for side in found for number, _ in side})
     copied = sum(copy is not None for copy in s.local_copies)
     require(copied == count, "local_copies: others than the operands are copied")
-    if not prepares(s):
-        require(count == len(found), "atom: producers prepare nothing for several products")
-        fits = in_blocks(h, s, found[1][0]) is not None
-        require(fits, "local_copies: not in blocks of 16 bytes along the atom's columns or terms, beside each other")
+    require(atom.packed == 1 or count == len(found), "atom: producers prepare one factor with packed terms")
     enough = PREPARED < s.stages <= MOST_STAGES
     require(enough, f"stages: {s.stages}, from {PREPARED + 1}, as so many are read or prepared, to {MOST_STAGES}")
 
@@ -301,23 +298,6 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     # Only elements of two bytes can be transposed as they are loaded.
     along = [d for d in ((terms, across) if itemsize == 2 else (terms,)) if axis_of(h, factor, d) == inner]
     return along[0] != terms if along else None
-
-
-def in_blocks(h: MdHom, s: Schedule, factor: Factor) -> bool | None:
-    """Whether the blocks of a tile that a wide instruction reads as it was copied lie along columns, and not terms.
-
-    None where it cannot.
-    """
-    copy, view, (_, columns, terms) = s.local_copies[factor[0]], h.inputs[factor[0]], s.atom_dims
-    if copy is None or len(copy.blocked) != 1 or copy.block * ATOMS[s.atom].itemsize != WIDEST:
-        return None
-    axes = axis_of(h, factor, columns), axis_of(h, factor, terms)
-    (block,), inner = copy.blocked, copy.order[-1]
-    footprint = [s.footprint(d) for d in range(h.rank)]
-    flat = all(view.box(axis, footprint) == 1 for axis in range(len(view.shape)) if axis not in axes)
-    if {block, inner} != {*axes} or not flat or len(view.accesses) != 1 or copy.pad % copy.block:
-        return None
-    return block == axes[0]
 
 
 def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:

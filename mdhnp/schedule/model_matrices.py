@@ -5,18 +5,20 @@ everything from and to memory once, parts of sectors as often as they are read a
 much of the tiles is useful, how many work-groups there are for how many compute units, how long all wait for the first
 tiles, and what a second kernel takes where sums are split; loads that meet in the same bank of local memory make
 everything longer. All speeds are parts of the multiply-adds that the device makes without matrix instructions.
+
+Where producers copy, each tile takes what takes longest: multiplying, copying and preparing, or the cache.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from math import gcd, prod
+from math import ceil, gcd, prod
 from typing import NamedTuple
 
 from mdhnp.mdh import View, interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, prepares, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
@@ -24,6 +26,8 @@ from mdhnp.schedule.schedule import DeviceCaps, Schedule
 _AT_ONCE = 4
 #: Work-items of a subgroup, and bytes that can be copied asynchronously, at least.
 _WARP, _ASYNCHRONOUS = 32, 4
+#: Work-groups of a unit that end at the same time.
+_FEW_TURNS = 6
 
 
 class FactorTile(NamedTuple):
@@ -51,11 +55,12 @@ def is_double(atom: Atom) -> bool:
 
 
 class TermTile(NamedTuple):
-    """The dimension of the atom's terms, points along combined dimensions and in all, and the part of full speed."""
+    """The dimension of the atom's terms, points along combined dimensions and in all, tiles, and what speed is left."""
 
     terms: int
     tile: dict[int, int]
     points: int
+    rounds: int
     left: float
 
     @classmethod
@@ -64,24 +69,23 @@ class TermTile(NamedTuple):
         rounds = prod(-(-extents[d] // t) for d, t in tile.items())
         useful = prod(extents[d] / t for d, t in tile.items()) / rounds
         unit, nbytes = caps.machine.unit, points * atom.itemsize
-        table = unit.deep_wide if atom.wide else unit.deep
+        table = unit.deep
         if is_double(atom):
             table, nbytes = unit.deep_double, nbytes * (1 if multiplied(access.h) == 1 else 2)
         deep = next(left for least, left in table.items() if nbytes >= least)
-        # Everybody waits for the first tiles, others than producers also for what these make of them.
-        waiting = 2.0 if atom.wide else 0.5
-        return cls(terms, tile, points, deep * useful * rounds / (rounds + waiting))
+        # Everybody waits for the first tiles.
+        return cls(terms, tile, points, rounds, deep * useful * rounds / (rounds + 0.5))
 
 
 class TileRead(NamedTuple):
     """Elements of a factor's tile, the part of each memory sector that is of use, and copies of up to 16 bytes.
 
-    Of less than 4 bytes they are waited for.
+    Those that take more instructions count for more than one. Of less than 4 bytes they are waited for.
     """
 
     elements: int
     run: float
-    copies: int
+    copies: float
     small: bool
 
     @classmethod
@@ -109,9 +113,13 @@ class TileRead(NamedTuple):
         rows = [stride for axis, stride in enumerate(view.strides) if axis not in inside]
         rows += [view.shape[axis] * view.strides[axis] for axis in inside[-1:]]
         wide = gcd(run, view.offset, WIDEST // view.dtype.itemsize, *rows)
-        wide = wide if not _padded(access, view) and _beside(access, inputs) == 1 else 1
+        padded, unit = _padded(access, view), caps.machine.unit
+        wide = wide if not padded and _beside(access, inputs) == 1 else 1
         elements = len(inputs) * prod(boxes)
-        return cls(elements, part, elements // wide, small=wide * view.dtype.itemsize < _ASYNCHRONOUS)
+        inner = sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis]))[:-1]
+        divided = sum(boxes[axis] & (boxes[axis] - 1) > 0 for axis in inner)
+        copies = elements / wide * (1 + unit.copy_divided * divided + unit.copy_bordered * padded)
+        return cls(elements, part, copies, small=wide * view.dtype.itemsize < _ASYNCHRONOUS)
 
 
 def _padded(access: AccessPattern, view: View) -> bool:
@@ -152,9 +160,8 @@ class ResultTile:
         parts = 3 if atom.split else atom.places * (atom.places + 1) // 2
         products = parts * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         loads = [n * len(some) for n, some in zip(_loads(atom, rows.each, columns.each), inputs, strict=True)]
-        # Rows of wide instructions are loaded and split while these wait; columns by others.
         together = _AT_ONCE if atom.packed > 1 and atom.places == 1 else 1
-        reads = loads[0] * unit.wide_rows if wide else sum(loads) / together
+        reads = sum(loads) / together
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
         faster = 3 * ATOMS["3xtf32"].speed if rounded and not wide else atom.speed
@@ -170,60 +177,83 @@ class ResultTile:
         )
         many = self.warps > unit.few and not wide and not self._double
         crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
-        if wide:
-            crowded = (unit.wide_alone if self.warps == atom.warps else 1.0) * (
-                unit.wide_pairs if multiplied > 1 else 1
-            )
         self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in access.kept if d in access.near_output]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] * 4 / unit.sector, 1.0) if lanes & {*near[:1]} else unit.scattered
         self._computing = (1 + reads / products) / faster
+        self._speed = atom.speed * (unit.wide_pairs if multiplied > 1 else 1.0)
+        self._rows, self._results, self._alone = (
+            rows.size * len(inputs[0]),
+            rows.size * columns.size,
+            self.warps == atom.warps,
+        )
         moved = unit.write_adds / 4 / added
         self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
-        self._wide, self._columns, self._chunk = wide, columns.size, WIDEST // atom.itemsize
-        self._prepares, self._planes = atom.packed == 1, len(inputs[1])
+        self._wide, self._columns = wide, columns.size
+        self._packed, self._planes = atom.packed, len(inputs[1])
         self._parts = prod(h.extents[d] for d in access.kept) * h.scalar.dtypes[0].itemsize
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
         """Return the estimated time, in seconds, with so many stages in flight and sums split into so many parts."""
+        if self._wide:
+            return self._wide_seconds(terms, reads, parts)
         (a, b), itemsize, unit = reads, self._itemsize, self._unit
         size = stages * (a.elements + b.elements) * itemsize
-        loaded = a.elements / a.run + b.elements / b.run
+        # The rest of a sector is often there when its turn comes.
+        loaded = a.elements / a.run**0.5 + b.elements / b.run**0.5
         points = self._added * terms.points
         reading = unit.read_adds * itemsize / 4 * loaded / points
         computing = self._computing
-        if self._wide:
-            # Producers copy and prepare while others multiply.
-            prepared = self._planes * self._columns * terms.points / self._chunk if self._prepares else 0.0
-            copying = (a.copies + b.copies) * unit.copy
-            if self._changes:
-                copying = (a.elements + b.elements) * unit.one_by_one
-            working = copying + prepared * unit.prepare
-            filling = working / PRODUCERS * unit.lanes * unit.clock / points
-            computing, reading = max(computing, filling), 0.0
-        elif self._changes or a.small or b.small:
+        if self._changes or a.small or b.small:
             each = (a.elements + b.elements) * unit.one_by_one / (self.warps * _WARP)
             computing += each * unit.lanes * unit.clock / points
         # Where few are at work all wait for all tiles.
-        at_work = (
-            1.0 if self._wide or self._double else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
-        )
+        at_work = 1.0 if self._double else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
         # Whole sectors are read while others compute; parts of them cost as much again each time.
-        moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, reads, strict=True))
+        moved = self._written + self._read + sum(n * (x.run**-0.5 - 1) for n, x in zip(self._again, reads, strict=True))
         speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + moved)
-        # Others than the first kernel's results are written, and read by the second one.
-        combining = unit.combining + 2 * parts * self._parts / (self._units * unit.cache) if parts > 1 else 0.0
-        return self._plain / speed + combining
+        return float(self._plain / speed + self._combining(parts))
+
+    def _wide_seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], parts: int) -> float:
+        """Return the estimated time where producers copy tiles, and prepare the factor with columns."""
+        (a, b), unit, points = reads, self._unit, terms.points
+        multiplying = (
+            self._added * points / (unit.lanes * self._speed * unit.wide_speed) + self._rows * points * unit.wide_row
+        )
+        multiplying = multiplying * (1 + unit.wide_alone * self._alone) + unit.wide_step
+        copying = (a.copies + b.copies) * unit.copy
+        if self._changes or a.small or b.small:
+            copying = (a.elements + b.elements) * unit.one_by_one * unit.clock / PRODUCERS
+        preparing = self._planes * self._columns * points / self._packed * unit.prepare
+        loading = (a.elements / a.run + b.elements / b.run) * self._itemsize / unit.wide_bytes
+        tile = _longest(4, multiplying, copying + preparing, loading)
+        group = (terms.rounds / parts * tile + self._results * unit.wide_result) / unit.clock
+        turns = self.groups * parts / self._units
+        # Many groups end one after the other.
+        working = group * (ceil(turns) if turns <= _FEW_TURNS else turns + 0.5)
+        moving = self._plain * (self._written + self._read) / unit.wide_memory
+        return _longest(3, working, moving) + self._combining(parts)
+
+    def _combining(self, parts: int) -> float:
+        """Seconds of a second kernel, and in which others than the first one's results are written and read."""
+        if parts == 1:
+            return 0.0
+        return self._unit.combining + 2 * parts * self._parts / (self._units * self._unit.cache)
 
     def _busy(self, parts: int) -> float:
         """Part of the compute units' time in which they work, where sums are split into so many parts."""
         turns = -(-self.groups * parts // self._units)
         even = self.groups * parts / (turns * self._units)
         return even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (self._unit.split if parts > 1 else 1.0)
+
+
+def _longest(power: int, *seconds: float) -> float:
+    """What takes as long as the longest of several things at a time, and a little more where they take alike."""
+    return float(sum(each**power for each in seconds) ** (1 / power))
 
 
 def _loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
@@ -276,7 +306,8 @@ def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
     for n, copy in enumerate(s.local_copies):
         if copy is not None:
             further += (above if row in access.depends[n] else across) * (bank_turns(access, caps, n, s) - 1)
-    return 1 + 2 * caps.machine.unit.turn * further / (above + across)
+    turn = caps.machine.unit.wide_turn if is_wide(s) else caps.machine.unit.turn
+    return 1 + 2 * turn * further / (above + across)
 
 
 def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> int:
@@ -291,9 +322,7 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in access.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))
-    if is_wide(s) and across == columns and not prepares(s):
-        return 1
-    if is_wide(s) and across == columns:
+    if is_wide(s) and across == columns and ATOMS[s.atom].packed == 1:
         # Producers read 16 bytes of terms of neighbouring columns, or one element of each.
         if strides[terms] == 1:
             return max(

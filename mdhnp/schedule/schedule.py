@@ -99,15 +99,13 @@ class LocalCopy:
 
     #: The view's axes, outermost first.
     order: tuple[int, ...]
-    #: Axes cut in blocks of their dimension's private tile, or of `block` elements if that is not 0; the insides of
-    #: blocks are innermost, in this order. With the axis of a register tile blocked, the tile is read one after the
-    #: other: packing.
+    #: Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in this order. With the
+    #: axis of a register tile blocked, the tile is read one after the other: packing.
     blocked: tuple[int, ...] = ()
     #: Elements that stay empty behind each row, so that work-items which read a column find it in different banks of
     #: local memory. A row lies along the innermost axis, and along those outside of it while the tile has all of the
     #: array's elements inside of them, one behind the other.
     pad: int = 0
-    block: int = 0
 
 
 @dataclass(frozen=True)
@@ -227,7 +225,7 @@ class Schedule:
     def _from_dict(cls, fields: dict[str, Any]) -> Self:
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
         values["local_copies"] = tuple(
-            None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"]), c.get("pad", 0), c.get("block", 0))
+            None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"]), c.get("pad", 0))
             for c in fields["local_copies"]
         )
         values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])

@@ -183,7 +183,7 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
     read = 1 + max([n for n, s in enumerate(p.work) if isinstance(s, st.WideProducts)], default=len(p.work) - 1)
     working = (full(wait=True), st.Scope((*p.work[:read], left, *p.work[read:])))
     only = _instead_of_barriers((_loop(p.round, p.rounds, working), *behind), st.NamedBarrier(among + 1, workers))
-    return st.Roles(workers, only, (first, _loop(p.round, p.rounds, filling)))
+    return st.Roles(workers, only, (first, _loop(p.round, p.rounds, filling)), p.registers)
 
 
 def _instead_of_barriers(body: st.Body, barrier: st.NamedBarrier) -> st.Body:

@@ -45,7 +45,8 @@ def _line(s: st.Stmt) -> str:
             when += f", by {s.producers} producers" if s.producers else ""
             return f"pipeline of {s.stages} stages, {when}: {named(s.round)} < {s.rounds}, fill for {named(s.filled)}"
         case st.Roles():
-            return f"the first {s.workers} work-items"
+            given = f", {s.registers[0]} registers each and {s.registers[1]}" if s.registers else ""
+            return f"the first {s.workers} work-items{given}"
         case st.NamedBarrier():
             return f"{'barrier' if s.wait else 'come to barrier'} {s.number} of {s.items} work-items"
         case st.Publish():
@@ -59,7 +60,7 @@ def _line(s: st.Stmt) -> str:
         case st.Barrier():
             return f"barrier  # {', '.join(s.between)}" if s.between else "barrier"
         case st.Let():
-            return f"let {_target(s.target)} = {_right(s.value)}"
+            return f"let {_target(s.target)} = {'anew ' if s.anew else ''}{_right(s.value)}"
         case st.Declare():
             return f"var {_target(s.target)} = {_right(s.value)}"
         case st.Assign():
@@ -93,8 +94,7 @@ def _line(s: st.Stmt) -> str:
                 f"({', '.join(map(_name, p.into))}) += ({', '.join(map(value, p.a))}) by {s.buffer.name}[{p.at}]"
                 for p in s.products
             ]
-            blocks = f"{'turned ' if s.turned else ''}blocks {s.beside} bytes beside, {s.below} below"
-            return f"{'; '.join(each)}  # {s.atom}, {blocks}"
+            return f"{'; '.join(each)}  # {s.atom}, blocks {s.beside} bytes beside, {s.below} below"
         case st.AllocLocal():
             return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")

@@ -62,6 +62,9 @@ class Let:
 
     target: Register | Var
     value: Value | Index
+    #: Whether compilers must not know that an index is the same in each round of a loop: then what follows from it is
+    #: computed in each one, and takes no registers in between.
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ class Pipeline:
     #: What producers make of a round's buffers, if anything, in buffers with two slots. The others read
     #: that, and those buffers that are not the source of it.
     prepare: "Body" = ()
+    #: Registers of a work-item that works, and of a producer; None where nothing has to be shared out.
+    registers: tuple[int, int] | None = None
 
 
 #: Stages from which on a pipeline without producers starts copies behind the work of a round; then `fill` is also for
@@ -165,6 +170,8 @@ class Roles:
     workers: int
     work: "Body"
     fill: "Body"
+    #: Of a work-item of the first ones, and of the others, as in :class:`Pipeline`.
+    registers: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +288,6 @@ class WideProducts:
     buffer: Buffer
     beside: int
     below: int
-    #: Whether blocks are of 16 bytes of columns by 8 terms instead, 16 bytes of each of these after the other.
-    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,6 @@ COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
 #: What begins lines that are not OpenCL's compiler's, see runtime/ptx.py.
 _LIVE = "//@ "
-#: Work-items that can have 255 registers each beside as many that fill.
-_FEW_WORKERS = 128
 PUBLISH = f'asm volatile("{_LIVE}fence.proxy.async.shared::cta;" ::: "memory");'
 PRODUCTS_BEGIN = f'asm volatile("{_LIVE}wgmma.fence.sync.aligned;" ::: "memory");'
 PRODUCTS_END = " ".join(
@@ -105,27 +103,29 @@ def named_barrier(helpers: Helpers, *, wait: bool) -> str:
     return helpers.define("void", f"barrier_{how}", "uint number, uint items", body)
 
 
-def registers(workers: int) -> tuple[str, str]:
-    """Statements by which those who fill leave registers to so many who work; where these are few, all have enough.
-
-    A compute unit of NVIDIA's has 65,536 of them: with producers 168 for each of 384 work-items.
-    """
-    if workers <= _FEW_WORKERS:
+def registers(given: tuple[int, int] | None) -> tuple[str, str]:
+    """Statements by which those who work get more registers, those who fill fewer; none where nobody shares them."""
+    if given is None:
         return "", ""
-    given = ("inc", 232), ("dec", 40)
-    more, less = (f' asm volatile("{_LIVE}setmaxnreg.{how}.sync.aligned.u32 {n};" ::: "memory");' for how, n in given)
+    each = zip(("inc", "dec"), given, strict=True)
+    more, less = (f' asm volatile("{_LIVE}setmaxnreg.{how}.sync.aligned.u32 {n};" ::: "memory");' for how, n in each)
     return more, less
 
 
-def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool, minus: bool) -> str:
+def anew(helpers: Helpers) -> str:
+    """Ask for a function of a subgroup's index that gives it back, which neither compiler nor assembler can know."""
+    body = 'asm volatile("shfl.sync.bfly.b32 %0, %0, 0, 31, 0xffffffff;" : "+r"(x)); return x;'
+    return helpers.define("int", "anew", "int x", body)
+
+
+def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool) -> str:
     """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
 
     It takes these, the elements of A, and where B lies.
-
-    Only factors of 2 bytes can be `turned`.
     """
     name, given, columns = _TYPES[atom.result], atom.registers(atom.a), 4 * pairs
-    last = f"p, {-1 if minus else 1}, 1{f', {int(turned)}' if atom.packed > 1 else ''}"
+    # Factors of 2 bytes could lie the other way round, which takes 16 times as long (NVIDIA H100).
+    last = f"p, {-1 if minus else 1}, 1{', 0' if atom.packed > 1 else ''}"
     sums, a = [f"s{n}" for n in range(2 * pairs)], [f"a{n}" for n in range(given)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in a), "ulong b"]
     into, left = (", ".join(f"%{n}" for n in range(*ends)) for ends in ((0, len(sums)), (len(sums), len(sums) + given)))
@@ -136,7 +136,7 @@ def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, turned: bool, minu
     matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
     text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, {last}; }}}}".format(columns)
     product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'
-    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_turned' if turned else ''}{'_minus' if minus else ''}"
+    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_minus' if minus else ''}"
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
 
 

@@ -114,6 +114,9 @@ class _Kernel:
     def _declared(self, s: ir.Let | ir.Declare) -> str:
         """A declaration, without what comes before the type."""
         value = self._right(s.value)
+        if isinstance(s, ir.Let) and s.anew and isinstance(s.value, Index):
+            bits = int(s.value.range()[1]).bit_length()  # of what is not negative
+            value = f"{ptx.anew(self._helpers)}({value}) & {(1 << bits) - 1}"
         kind = self._helpers.index if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
         return f"{kind} {self._values.declare(s.target)} = {value};"
 
@@ -141,7 +144,7 @@ class _Kernel:
         self._line("}")
 
     def _roles(self, s: ir.Roles) -> None:
-        more, less = ptx.registers(s.workers)
+        more, less = ptx.registers(s.registers)
         self._inner(f"if (get_local_id(0) < {s.workers}) {{{more}", s.work)
         self._inner(f"}} else {{{less}", s.fill)
         self._line("}")
@@ -216,7 +219,7 @@ class _Kernel:
         atom, write = ATOMS[s.atom], self._values
         self._line(ptx.PRODUCTS_BEGIN)
         for p in s.products:
-            function = ptx.wide_product(self._helpers, atom, len(p.into), turned=s.turned, minus=p.negated)
+            function = ptx.wide_product(self._helpers, atom, len(p.into), minus=p.negated)
             into = [f"&{write.name(r)}" for r in p.into]
             factor = ptx.matrix_at(self._helpers, s.buffer.name, write.index(p.at), s.below, s.beside)
             self._line(f"{function}({', '.join([*into, *(write.value(v).text for v in p.a), factor])});")
