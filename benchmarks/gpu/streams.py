@@ -90,7 +90,7 @@ def mapped(ours: Any, torchs: Any, cupys: Any, *shapes: tuple[int, ...], fuse: b
     """Apply a function to each element of arrays: of ours, PyTorch's and CuPy's modules and arrays."""
     peers = {"torch": by_torch(torchs), "CuPy": by_cupy(cupys)}
     call = partial(ours, mdhnp)
-    flops = prod(np.broadcast_shapes(*shapes))
+    flops = max(map(prod, shapes))
     return Problem(operands("float32", *shapes), mdhnp.fuse(call) if fuse else call, torchs, peers, flops)
 
 
