@@ -17,6 +17,7 @@ from benchmarks.cases import CASES
 from benchmarks.problem import Case
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
+from mdhnp.system import cores
 
 __all__ = ["machine", "run"]
 
@@ -179,7 +180,7 @@ def machine() -> dict[str, Any]:
         "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": model,
-        "cores": measure.cores(),
+        "cores": cores(),
         "system": f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
         "python": sys.version.split()[0],
         "blas": f"{blas.get('name')} {blas.get('version')}",

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Comparison", "Floor", "WrongResultError", "check_equal", "compare", "cores", "floor"]
+from mdhnp.system import cores
+
+__all__ = ["Comparison", "Floor", "WrongResultError", "check_equal", "compare", "floor"]
 
 Array = npt.NDArray[Any]
 Call = Callable[[], Any]
@@ -307,11 +309,6 @@ def floor(read: int, written: int, instructions: int) -> Floor:
 def _size(nbytes: int) -> int:
     """Round up to a power of two, so that few sizes are measured."""
     return 1 << max(20, (max(nbytes, 1) - 1).bit_length())
-
-
-def cores() -> int:
-    """Count the processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measure import cores
+from mdhnp.system import cores
 
 __all__ = ["Array", "Call", "Case", "Problem", "random", "torch_peer"]
 

@@ -1,6 +1,7 @@
 """Devices: what is found, which one is chosen, and what the user's environment decides."""
 
 import asyncio
+import mmap
 import os
 import shutil
 import subprocess
@@ -15,11 +16,13 @@ import pytest
 
 import mdhnp
 import mdhnp.runtime.devices as listing
+from mdhnp import system
 from mdhnp.runtime import discovery, programs
 from mdhnp.runtime.capabilities import query_caps
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
 from mdhnp.runtime.programs import build
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.tuning.processes import Servant
 
 
 def in_a_new_process(code: str, **environment: str) -> str:
@@ -358,3 +361,21 @@ def test_a_context_that_fails_is_a_clear_error(device: Device, monkeypatch: pyte
         with pytest.raises(NoDeviceError, match=r"context could not be made .* too little memory"):
             _ = fresh.context
     assert fresh.context is not None
+
+
+def test_vendors_files_that_cannot_be_read_hide_no_others(tmp_path: Path) -> None:
+    (tmp_path / "a.icd").mkdir()
+    (tmp_path / "b.icd").write_bytes(b"\xff\xfe")
+    (tmp_path / "c.icd").write_text("libc.so\n")
+    assert discovery.entries(tmp_path) == {"c.icd": "libc.so"}
+
+
+def test_systems_without_posix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(mmap, "MAP_PRIVATE")
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sysconf")
+    assert len(system.addresses(1 << 16)) == 1 << 16
+    assert (system.cores(), system.memory()) == (os.cpu_count(), 0)
+    with monkeypatch.context() as there, pytest.raises(OSError, match="pipe"):
+        there.setattr(os, "name", "nt")
+        Servant()

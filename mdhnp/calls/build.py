@@ -4,7 +4,6 @@ Takes a computation, arrays' layouts and devices; gives what the caller's proces
 compiling anything. What it allocates is its own: no array of the caller's is touched.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp import system
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import fastest_kernels, on_device
 from mdhnp.calls.numpy_tier import numpy_function
@@ -39,8 +39,8 @@ _HOPELESS = 3.0
 #: Kernels that take less than this part of NumPy's time in the caller are fast enough, whatever NumPy takes here.
 _CLEAR = 0.5
 
-#: Part of the machine's memory up to which the operands of a check are allocated.
-_MEMORY = 1 / 16
+#: Part of the machine's memory up to which the operands of a check are allocated; bytes of one that does not tell.
+_MEMORY, _UNKNOWN = 1 / 16, 1 << 32
 
 #: Runs of one in a row: enough to fill this time in seconds, within these counts.
 _FILL, _FEWEST, _MOST = 0.02, 2, 20
@@ -185,14 +185,7 @@ def _least(work: Callable[[], Any]) -> float:
 
 def affordable(nbytes: int) -> bool:
     """Whether the helper allocates so many bytes for operands and results of its own."""
-    return nbytes <= _MEMORY * _memory()
-
-
-def _memory() -> float:
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return float(1 << 32)
+    return nbytes <= _MEMORY * (system.memory() or _UNKNOWN)
 
 
 def keep(request: Request, won: Plan, seconds: Times) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import system
 from mdhnp.calls.assembly import PlacedBox, assembly, box_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described
@@ -101,7 +102,7 @@ class Tracer:
         size = max(prod(shape) * dtype.itemsize, reach + dtype.itemsize, 1)
         low = sum([-s * (n - 1) for s, n in zip(strides or (), shape, strict=False) if s < 0 and n])
         try:
-            memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+            memory = system.addresses(size)
         except OSError:
             raise MemoryError(f"fuse: no addresses for an array of shape {shape} {line()}, {size} bytes") from None
         view: Array = np.ndarray(shape, dtype, memory, low, strides)

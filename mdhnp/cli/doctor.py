@@ -23,14 +23,14 @@ import click
 import numpy as np
 
 import mdhnp
-from mdhnp import native
+from mdhnp import native, system
 from mdhnp.cli.output import duration
 from mdhnp.runtime import discovery
 from mdhnp.runtime.capabilities import cpu_model
 from mdhnp.runtime.private import cache_folder, data_folder, opened, tuning_file
+from mdhnp.system import cores
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.measure.check import timed
-from mdhnp.tuning.processes import cores
 
 #: Seconds for what another process is asked; compiling the check's kernels takes some seconds on a slow machine.
 _PATIENCE = 120.0
@@ -189,8 +189,8 @@ def _cpu() -> str:
 
 
 def _memory() -> str:
-    with suppress(AttributeError, ValueError, OSError):
-        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(ImportError):
+        size = system.memory()
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)

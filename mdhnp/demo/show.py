@@ -17,7 +17,7 @@ from rich.text import Text
 
 import mdhnp
 from mdhnp.demo.timing import Measured
-from mdhnp.tuning.processes import cores
+from mdhnp.system import cores
 
 
 def machine(device: mdhnp.Device) -> str:

@@ -4,7 +4,6 @@ Of unlike devices rates are measured, once for each; equal ones have equal share
 What it takes to hand parts to the devices' threads is measured once in a process.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import system
 from mdhnp.calls import candidates
 from mdhnp.cost import Link, Machine
 from mdhnp.distributed import threads
@@ -107,8 +107,7 @@ def _crowd(devices: Sequence[Device], device: Device) -> float:
     """Return how many times as long a device takes beside others of the same processor."""
     if device.kind != "cpu":
         return 1.0
-    cores = len(os.sched_getaffinity(0))
-    return max(sum([d.caps.compute_units for d in devices if d.kind == "cpu"]) / cores, 1.0)
+    return max(sum([d.caps.compute_units for d in devices if d.kind == "cpu"]) / system.cores(), 1.0)
 
 
 @cache

@@ -97,10 +97,10 @@ def system_folder() -> Path:
 
 
 def entries(folder: Path) -> dict[str, str]:
-    """Give ``.icd`` file name -> library as written there, for a folder of vendors' files."""
+    """Give ``.icd`` file name -> library as written there, for a folder of vendors' files that can be read."""
     found = {}
-    with suppress(OSError):
-        for file in sorted(folder.glob("*.icd")):
+    for file in sorted(folder.glob("*.icd")):
+        with suppress(OSError, UnicodeDecodeError):
             found[file.name] = file.read_text().strip()
     return found
 
@@ -152,8 +152,8 @@ def _loader_reads(libraries: tuple[Path, ...]) -> Iterator[None]:
         yield
         return
     if _WINDOWS:  # where libraries look for others in the folder of the program, not in their own: loaded now, all are
-        with suppress(OSError):
-            for library in libraries:
+        for library in libraries:
+            with suppress(OSError):
                 ctypes.CDLL(str(library))
         before = os.environ.get("OCL_ICD_FILENAMES")
         os.environ["OCL_ICD_FILENAMES"] = os.pathsep.join(map(str, libraries))

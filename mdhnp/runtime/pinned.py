@@ -6,7 +6,6 @@ there is a limit.
 """
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp import system
 from mdhnp.process import process
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
@@ -49,7 +49,7 @@ class _Pool:
         self._lock = process.lock()
         self.free: dict[int, list[PinnedBlock]] = {}
         self.all: list[PinnedBlock] = []
-        self.most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MOST)
+        self.most = int(system.memory() * _MOST)
 
     def lease(self, size: int) -> Array | None:
         """Give memory of a size; None where that has not come often, or too much is pinned."""

@@ -10,7 +10,6 @@ used them before is done then.
 """
 
 import gc
-import mmap
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyopencl as cl
 
+from mdhnp import system
 from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pending import FULL
@@ -43,7 +43,7 @@ class Addresses:
 
     def __init__(self, size: int) -> None:
         self.version, self.shared = 0, False
-        self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        self.addresses = system.addresses(size)
         self.start = int(np.ndarray(size, np.uint8, self.addresses).__array_interface__["data"][0])
 
 

@@ -8,7 +8,6 @@ views of the result, since its type is another than theirs. So the lease dies la
 """
 
 import mmap
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import native
+from mdhnp import native, system
 from mdhnp.process import process
 
 Array = npt.NDArray[Any]
@@ -149,7 +148,7 @@ def _advise(block: mmap.mmap, advice: int) -> None:
         block.madvise(advice)
 
 
-_blocks = FreeBlocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 if _OFFERED else 0)
+_blocks = FreeBlocks(system.memory() // 8 if _OFFERED else 0)
 
 
 def free() -> int:

@@ -5,7 +5,6 @@ blocks of its own that the device can reach (*pinned* ones), at a sixth of the l
 a ring of pinned blocks here, which several threads fill while the blocks before are on their way.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp import system
 from mdhnp.process import process
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
@@ -40,7 +40,7 @@ class PinnedRing:
         memory = self._pinned.memory
         self._blocks: list[Bytes] = [memory[n * _BLOCK : (n + 1) * _BLOCK] for n in range(_BLOCKS)]
         self._busy: list[cl.Event | None] = [None] * _BLOCKS
-        threads = min(_THREADS, max(len(os.sched_getaffinity(0)) // 2, 1))
+        threads = min(_THREADS, max(system.cores() // 2, 1))
         self._team = ThreadPoolExecutor(threads, thread_name_prefix="mdhnp-copy")
 
     def send(self, source: Bytes, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue) -> None:

@@ -77,10 +77,6 @@ def _started(pid: int) -> str:
         return ""
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Servant:
     """A Python process that calls functions for this one, one after the other, and runs nothing of its program.
 
@@ -89,6 +85,8 @@ class Servant:
     """
 
     def __init__(self, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None) -> None:
+        if os.name != "posix":
+            raise OSError("another process cannot be given a pipe on this system")
         self._pipe, theirs = Pipe()
         self._owed = 0  # answers that nobody has read
         with theirs:

@@ -19,13 +19,13 @@ from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.settings import config
+from mdhnp.system import cores
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
-from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
