@@ -110,14 +110,14 @@ def _measured(names: Sequence[str], specs: Sequence[str], pairs: int) -> list[li
     from benchmarks.cpu import run
     from mdhnp import config
 
-    config.tuning, config.specialise = "off", "always"  # as for calls that are made often
+    config.tuning = "off"
     rows = run(names, specs, pairs)["rows"]
     return [rows[n : n + len(specs)] for n in range(0, len(rows), len(specs))]
 
 
 def calls(specs: Sequence[str]) -> Shown:
     lines = []
-    for rows in _measured(_CALLS, specs, 7):
+    for rows in _measured(_CALLS, specs, 5):
         best = min(rows[0]["peers"], key=lambda peer: float(peer["peer_seconds"]))
         line = [rows[0]["title"], rows[0]["extents"], best["name"], seconds_text(best["peer_seconds"])]
         for row in rows:
@@ -151,7 +151,7 @@ def others(specs: Sequence[str]) -> Shown:
     from benchmarks.others import table
     from mdhnp import config
 
-    config.tuning, config.specialise = "off", "always"
+    config.tuning = "off"
     return table(specs, pairs=5)
 
 

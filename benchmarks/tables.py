@@ -78,8 +78,8 @@ def measure(names: Sequence[str], specs: Sequence[str], minutes: float, path: Pa
         begin = time.monotonic()
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             try:
-                header, lines = pool.submit(TABLES[name].measure, specs).result()
                 stamp = pool.submit(_stamp, specs, TABLES[name].peers).result()
+                header, lines = pool.submit(TABLES[name].measure, specs).result()
             except Exception as error:
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 continue
