@@ -13,6 +13,8 @@ from scipy import ndimage
 import mdhnp
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels
+from mdhnp.calls.store import entries
+from mdhnp.frontend import ndimage as module
 from mdhnp.runtime.devices import Device
 
 ORIGINAL = {name: getattr(ndimage, name) for name in ("correlate", "convolve", "gaussian_filter", "uniform_filter")}
@@ -172,3 +174,34 @@ def test_arrays_stay_where_they_are(where: Device) -> None:
         same(fused.numpy(), np.sqrt(ndimage.uniform_filter(IMAGE**2)))
         with pytest.raises(TypeError, match="correlate: a result of int64"):
             ndimage.correlate(mdhnp.asarray(np.arange(9)), [1, 2])
+
+
+def test_nan_outside_is_no_new_call_each_time(device: Device) -> None:
+    with mdhnp.config(host="never"), mdhnp.patch(), mdhnp.device(device):
+        counts = []
+        for _ in range(3):
+            ndimage.correlate(IMAGE[:11], WEIGHTS, mode="constant", cval=float("nan"))
+            counts.append(len(entries))
+    assert counts[0] == counts[1] == counts[2]
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_older_versions_of_scipy_know_no_axes_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def older(x: Any, w: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0) -> Any:
+        return ORIGINAL[name](x, w, output, mode, cval, origin)
+
+    monkeypatch.setattr(module, f"_{name.upper()}", older)
+    with mdhnp.patch():  # integers are left to SciPy
+        found = getattr(ndimage, name)(np.arange(9), [1, 2, 4])
+    np.testing.assert_array_equal(found, ORIGINAL[name](np.arange(9), [1, 2, 4]))
+
+
+def test_arrays_of_other_libraries_are_left_to_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise TypeError("is not copied to the host")
+
+    monkeypatch.setattr(module, "_GAUSSIAN", lambda x, *_, **__: x)  # as SciPy hands CuPy's arrays on to CuPy
+    image = Elsewhere()
+    with mdhnp.patch():
+        assert ndimage.gaussian_filter(image, 2) is image

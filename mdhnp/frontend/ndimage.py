@@ -50,7 +50,7 @@ def correlate(
     axes: Any = None,
 ) -> Any:  # fmt: skip
     """Correlate an array with weights, as `scipy.ndimage.correlate` does."""
-    scipys = partial(_CORRELATE, input, weights, output, mode, cval, origin, axes=axes)
+    scipys = partial(_CORRELATE, input, weights, output, mode, cval, origin, **_known(axes))
     made = lambda rank: [_weighed(rank, weights, mode, cval, origin, axes)]  # noqa: E731
     return _filtered("correlate", scipys, input, output, cval, made)
 
@@ -66,7 +66,7 @@ def convolve(
         origins = [-n - (1 - size % 2) for n, size in zip(_each(origin, turned.ndim), turned.shape, strict=True)]
         return [_weighed(rank, turned, mode, cval, origins, axes)]
 
-    scipys = partial(_CONVOLVE, input, weights, output, mode, cval, origin, axes=axes)
+    scipys = partial(_CONVOLVE, input, weights, output, mode, cval, origin, **_known(axes))
     return _filtered("convolve", scipys, input, output, cval, made)
 
 
@@ -80,7 +80,9 @@ def gaussian_filter(
         along = _axes(axes, rank)
         each = zip(along, *[_each(a, len(along)) for a in (sigma, order, mode, radius)], strict=True)
         return [
-            _along(rank, axis, _gaussian(float(s), n, truncate, r), m, "correlate1d", {"mode": m, "cval": float(cval)})
+            _along(
+                rank, axis, _gaussian(float(s), n, truncate, r), m, "correlate1d", {"mode": m, "cval": _outside(cval)}
+            )
             for axis, s, n, m, r in each if s > 1e-15  # SciPy's bound
         ]  # fmt: skip
 
@@ -100,7 +102,7 @@ def uniform_filter(
         return [
             _along(
                 rank, axis, _moved(np.full(int(n), 1 / int(n)), (o,)), m, "uniform_filter1d",
-                {"size": int(n), "origin": o, "mode": m, "cval": float(cval)},
+                {"size": int(n), "origin": o, "mode": m, "cval": _outside(cval)},
             )
             for axis, n, o, m in each if n > 1
         ]  # fmt: skip
@@ -120,6 +122,16 @@ def _each(value: Any, count: int) -> list[Any]:
     return found
 
 
+def _known(axes: Any) -> dict[str, Any]:
+    """Give the keyword of these axes, which SciPy's correlations do not know in version 1.14."""
+    return {} if axes is None else {"axes": axes}
+
+
+def _outside(cval: Any) -> float:
+    """Give `cval` as it is in keys of calls, in which there is one NaN."""
+    return np.nan if cval != cval else float(cval)  # noqa: PLR0124
+
+
 def _axes(axes: Any, rank: int) -> tuple[int, ...]:
     return tuple(range(rank)) if axes is None else np.lib.array_utils.normalize_axis_tuple(axes, rank)
 
@@ -134,7 +146,7 @@ def _weighed(rank: int, weights: Any, mode: Any, cval: Any, origin: Any, axes: A
     used = np.abs(moved) > _LEAST
     if not used.any():
         raise ValueError("weights")
-    return _Correlation(moved, used, mode, ("correlate", (("mode", mode), ("cval", float(cval))), weights.size))
+    return _Correlation(moved, used, mode, ("correlate", (("mode", mode), ("cval", _outside(cval))), weights.size))
 
 
 def _along(
@@ -179,6 +191,8 @@ def _filtered(
     made: Callable[[int], list[_Correlation]],
 ) -> Any:  # fmt: skip
     """Make the correlations one after the other, or leave the call to SciPy's function."""
+    if not isinstance(input, np.ndarray | Array | Sequence):  # SciPy may hand it on to its library
+        return fallback(f"ndimage.{name}", f"a {type(input).__name__}", scipys, (input, output))
     array = input if type(input) is Array else np.asarray(input)
     into = isinstance(output, np.ndarray | Array)
     result = np.dtype(array.dtype if output is None else output.dtype if into else output).newbyteorder("=")
@@ -193,7 +207,7 @@ def _filtered(
     if reason is not None:
         return fallback(f"ndimage.{name}", reason, scipys, (input, output))
     for correlation in filters:
-        array = _correlated(name, correlation, array, result, float(cval))
+        array = _correlated(name, correlation, array, result, _outside(cval))
     return deliver(f"ndimage.{name}", array, output) if into else array
 
 
