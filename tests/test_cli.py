@@ -384,7 +384,10 @@ def test_documented_commands_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     called: list[str] = []
     groups: list[click.Group] = [main, cache_commands.cache]
     for group in groups:
-        for name, command in group.commands.items():
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
             if not isinstance(command, click.Group):
                 monkeypatch.setattr(command, "callback", lambda name=name, **_: called.append(name))
     monkeypatch.chdir(tmp_path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,13 +30,12 @@ def report(status: int = 0) -> str:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
-    monkeypatch.setattr(module, "in_a_process", lambda function, *arguments: answers[function])
+    monkeypatch.setattr(module, "in_a_process", lambda function, *arguments: answers.get(function, {}))
 
 
 def test_it_reports_this_machine(device: Device) -> None:
     printed = report()
     assert printed.startswith("### mdhnp doctor\n\n")
-    assert "\x1b" not in printed
     (row,) = [line for line in printed.splitlines() if line.startswith(f"| {device.name} | {device.runtime} |")]
     assert device.driver in row and " ms |" in row
     for table in printed.split("\n\n")[2:]:
@@ -65,6 +66,44 @@ def test_a_library_without_what_it_needs_is_reported(tmp_path: Path, monkeypatch
     (tmp_path / "other.icd").write_text("libnowhere.so.1\n")
     monkeypatch.setenv("OPENCL_VENDOR_PATH", str(tmp_path))
     assert f"`libnowhere.so.1`, named by `{tmp_path}/other.icd`, does not load: libnowhere.so.1: cannot" in report()
+
+
+@pytest.fixture
+def without_loader(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Run commands where pyopencl is there, but no OpenCL loader."""
+    (tmp_path / "pyopencl.py").write_text('raise ImportError("libOpenCL.so.1: cannot open shared object file")\n')
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    return lambda command: subprocess.run(
+        [sys.executable, "-m", "mdhnp", command], env=environment, cwd=tmp_path, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_no_loader_is_reported(without_loader: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
+    done = without_loader("doctor")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "**Listing devices: pyopencl cannot be imported: libOpenCL.so.1: cannot open" in done.stdout
+    assert "Install OpenCL's loader" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["devices", "cache", "--help"])
+def test_other_commands_name_doctor_then(
+    command: str, without_loader: Callable[[str], subprocess.CompletedProcess[str]]
+) -> None:
+    done = without_loader(command)
+    said = "Error: OpenCL cannot be used: libOpenCL.so.1: cannot open shared object file; `mdhnp doctor` tells more\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_modules_in_the_current_folder_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(7)\n")
+    monkeypatch.chdir(tmp_path)
+    assert "cannot open" in module.in_a_process("loaded", "libnowhere.so.1")["error"]
+
+
+def test_nvidias_library_that_crashes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, listed={"devices": [XEON]}, checked=SECONDS, nvidias={"error": "ends the process: SIGSEGV"})
+    assert "named by NVIDIA's driver, does not load: ends the process: SIGSEGV" in report()
 
 
 def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +145,13 @@ def test_no_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
     printed = report(status=1)
     assert "There is no OpenCL device" in printed and "No CPU runtime is in use" in printed
     assert "**Left out: x: why**" in printed
+
+
+def test_tuned_schedules_need_not_be_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    answering(monkeypatch, listed={"devices": [XEON]}, checked=SECONDS)
+    assert f"| tuned schedules | {tmp_path} | 0 files" in report()
 
 
 @pytest.mark.parametrize("spoil", [lambda folder: folder.chmod(0o777), lambda folder: folder.rmdir()])

@@ -2,6 +2,7 @@
 
 Takes the machine as it is; gives a text in Markdown, to be pasted into an issue. What may crash or hang (loading a
 vendor's library, listing devices, a computation) is done in processes of its own, and so is reported like the rest.
+Nor does this module import what takes pyopencl, which cannot be imported where there is no OpenCL loader.
 """
 
 import importlib.metadata
@@ -24,9 +25,7 @@ import numpy as np
 
 import mdhnp
 from mdhnp import native, system
-from mdhnp.cli.output import duration
 from mdhnp.runtime import discovery
-from mdhnp.runtime.capabilities import cpu_model
 from mdhnp.runtime.private import cache_folder, data_folder, opened, tuning_file
 from mdhnp.system import cores
 from mdhnp.tuning.cache import cache
@@ -37,8 +36,20 @@ _PATIENCE = 120.0
 
 _PACKAGES = ("pyopencl", "intel-opencl-rt", "intel-cmplr-lib-rt", "tbb", "pocl-binary-distribution")
 _VARIABLES = ("MDHNP_", "OCL_", "OPENCL_", "POCL_", "CL_CONFIG_", "OMP_", "OPENBLAS_", "MKL_", "LD_", "CUDA_VISIBLE")
+_LOADER = (
+    "Install OpenCL's loader (package `ocl-icd-libopencl1`, conda's `ocl-icd` or `khronos-opencl-icd-loader`), or "
+    "pyopencl from PyPI, which brings one"
+)
 _PCI = Path("/sys/bus/pci/devices")
 _DISPLAY = "0x03"  # what the class of a PCI display controller begins with
+#: What another process runs: it finds modules where this one does, and not in the current folder.
+_START = """
+import sys
+function, arguments, *sys.path = sys.argv[1:]
+from mdhnp.cli import doctor
+print()
+print(doctor.json.dumps(getattr(doctor, function)(*doctor.json.loads(arguments))))
+"""
 
 
 @dataclass(frozen=True)
@@ -85,11 +96,11 @@ def doctor(ctx: click.Context) -> None:
 
 def in_a_process(function: str, *arguments: object) -> dict[str, Any]:
     """Call one of this module's functions in another process; `{"error": …}` if that fails, crashes or hangs."""
-    code = f"from mdhnp.cli import doctor; print(); print(doctor.json.dumps(doctor.{function}(*{arguments!r})))"
+    paths = [path for path in sys.path if isinstance(path, str)]
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_PATIENCE, check=False,
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", _START, function, json.dumps(arguments), *paths], capture_output=True, text=True,
+            errors="replace", timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {"error": f"hangs: no answer for {_PATIENCE:.0f} s"}
@@ -113,8 +124,12 @@ def _signal(number: int) -> str:
 
 def listed() -> dict[str, Any]:
     """List devices, those that were refused with reasons, and the loader's file."""
-    from mdhnp.runtime.devices import refused
-
+    try:
+        from mdhnp.runtime.devices import refused
+    except ImportError as error:
+        if "pyopencl" in sys.modules:
+            raise
+        return {"error": f"pyopencl cannot be imported: {error}. {_LOADER}"}
     found = [
         {"name": d.name, "runtime": d.runtime, "kind": d.kind, "platform": d.platform, "driver": d.driver}
         for d in mdhnp.devices()
@@ -148,6 +163,11 @@ def checked(position: int) -> dict[str, Any]:
             if not np.allclose(mine(), theirs(), rtol=1e-4, atol=1e-4):
                 return {"error": "gives a wrong result"}
         return {"seconds": [median(timed(call, 0.2, 3, 50)) for pair in pairs for call in pair]}
+
+
+def nvidias() -> dict[str, str]:
+    """Look for NVIDIA's library, which loads it."""
+    return {"library": str(discovery.nvidia_library() or "")}
 
 
 def loaded(library: str) -> dict[str, Any]:
@@ -184,8 +204,13 @@ def _version(package: str) -> str:
 
 
 def _cpu() -> str:
-    facts = dict(part.partition(": ")[::2] for part in cpu_model().split(";"))
-    return facts.get("model name") or platform.processor() or platform.machine()
+    with suppress(ImportError):
+        from mdhnp.runtime.capabilities import cpu_model
+
+        facts = dict(part.partition(": ")[::2] for part in cpu_model().split(";"))
+        if model := facts.get("model name"):
+            return model
+    return platform.processor() or platform.machine()
 
 
 def _memory() -> str:
@@ -206,8 +231,13 @@ def _libraries() -> Iterator[tuple[str, str, str]]:
             if folder == discovery.CONDA_FOLDER and not Path(library).is_file():
                 continue  # Intel's wheel names a place that is not there
             yield library, f"`{folder / file}`", _loads(library)
-    for title, found in (("Intel's wheel", discovery.intel_library()), ("NVIDIA's driver", discovery.nvidia_library())):
-        yield str(found or "none"), title, _loads(str(found)) if found else "not there"
+    nvidia = in_a_process("nvidias")
+    for title, found in (
+        ("Intel's wheel", str(discovery.intel_library() or "")), ("NVIDIA's driver", nvidia.get("library", "")),
+    ):  # fmt: skip
+        yield found or "none", title, _loads(found) if found else "not there"
+    if "error" in nvidia:
+        yield discovery.NVIDIA, "NVIDIA's driver", nvidia["error"]
     with suppress(importlib.metadata.PackageNotFoundError):
         for packed in importlib.metadata.files("pocl-binary-distribution") or ():
             if packed.name.startswith("libpocl"):
@@ -275,13 +305,15 @@ def _model(address: str) -> str:
 
 
 def _row(device: Mapping[str, str], check: Mapping[str, Any]) -> list[str]:
+    from mdhnp.cli.output import duration
+
     times = [duration(s) for s in check["seconds"]] if "seconds" in check else [str(check["error"]), "", "", ""]
     return [device["name"], device["runtime"], f"{device['platform']}, {device['driver']}", *times]
 
 
 def _folders() -> Iterator[tuple[str, str, str]]:
-    for title, folder in (("compiled kernels", cache_folder()), ("tuned schedules", data_folder())):
-        yield title, str(folder), _state(folder)
+    yield "compiled kernels", str(cache_folder()), _state(cache_folder(), private=True)
+    yield "tuned schedules", str(data_folder()), _state(data_folder(), private=False)
     if not tuning_file().exists():
         yield "tuning cache", str(tuning_file()), "not made yet"
         return
@@ -289,10 +321,14 @@ def _folders() -> Iterator[tuple[str, str, str]]:
     yield "tuning cache", str(tuning_file()), f"not used: {cache().trouble}" if cache().trouble else f"{count} entries"
 
 
-def _state(folder: Path) -> str:
+def _state(folder: Path, *, private: bool) -> str:
+    """What is in a folder, which is not used if others can write to what has to be private."""
     try:
-        with opened(folder):
-            pass
+        if private:
+            with opened(folder):
+                pass
+        elif not folder.exists():
+            return "not made yet"
         if not os.access(folder, os.W_OK):
             return "cannot be written"
         files = [file for file in folder.rglob("*") if file.is_file()]

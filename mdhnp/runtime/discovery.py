@@ -20,12 +20,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-
-import pyopencl as cl
+from typing import TYPE_CHECKING
 
 from mdhnp.runtime.private import cache_folder, opened
 
-_NVIDIA = "libnvidia-opencl.so.1"
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+#: Its driver's library.
+NVIDIA = "libnvidia-opencl.so.1"
 _NVIDIA_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 _WINDOWS = sys.platform == "win32"
 _INTEL = "intelocl64.dll" if _WINDOWS else "libintelocl.so"
@@ -35,7 +38,7 @@ CONDA_FOLDER = Path(sys.prefix, "etc", "OpenCL", "vendors")
 _temporary: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
-def platforms() -> list[cl.Platform]:
+def platforms() -> "list[cl.Platform]":
     """List the OpenCL platforms of the system, conda, the installed wheels and NVIDIA's driver, in the loader's order.
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
@@ -43,6 +46,8 @@ def platforms() -> list[cl.Platform]:
     The environment is left as it was found, but for a setting of Intel's runtime, and one of PoCL's where no variable
     says where this user's files are. RuntimeWarning if Intel's wheel is installed but gives no platform.
     """
+    import pyopencl as cl  # only here: `mdhnp doctor` looks for libraries without it
+
     added = extra_libraries()
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
@@ -122,9 +127,9 @@ def intel_library() -> Path | None:
 def nvidia_library() -> Path | None:
     """NVIDIA's library, where its driver is."""
     with suppress(OSError):
-        ctypes.CDLL(_NVIDIA)  # asks the dynamic linker: its cache and LD_LIBRARY_PATH
-        return Path(_NVIDIA)
-    return next((library for each in _NVIDIA_FOLDERS if (library := Path(each, _NVIDIA)).is_file()), None)
+        ctypes.CDLL(NVIDIA)  # asks the dynamic linker: its cache and LD_LIBRARY_PATH
+        return Path(NVIDIA)
+    return next((library for each in _NVIDIA_FOLDERS if (library := Path(each, NVIDIA)).is_file()), None)
 
 
 def _keep_pocl_private() -> None:
