@@ -69,6 +69,6 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="mdhnp", message="%(prog)s %(version)s")
+@click.version_option(mdhnp.__version__, message="%(prog)s %(version)s")
 def main() -> None:
     """NumPy-like calls that run as generated, tuned OpenCL kernels."""
