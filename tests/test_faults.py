@@ -156,7 +156,7 @@ def test_caches(spoil: str, program: Program) -> None:
         program.run(f"{CALLS}\ncompute()")
         for file in filter(Path.is_file, cache.rglob("*")):
             file.write_bytes(b"not this" * 999)
-        assert any(cache.rglob("*.bin"))
+        assert any(cache.rglob("*.bin")) or program.variables["MDHNP_DEVICE"] == "pocl"  # which keeps its own
         if spoil == "others can write":
             cache.chmod(0o777)
     program.variables["PYTHONWARNINGS"] = "ignore"  # some of these are told, once a process
