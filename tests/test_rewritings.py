@@ -13,7 +13,7 @@ import pytest
 from separate import separate
 
 import mdhnp
-from mdhnp import config
+from mdhnp import config, system
 from mdhnp.calls import build, tune
 from mdhnp.calls import search as searching
 from mdhnp.calls.observe import observe
@@ -146,7 +146,7 @@ def _searched_before(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[st
 def _little_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """More than for the arrays given, less than for all that is written as the function stands."""
     monkeypatch.setattr(build, "_MEMORY", 1.0)
-    monkeypatch.setattr(build, "_memory", lambda: 6 * X.nbytes)
+    monkeypatch.setattr(system, "memory", lambda: 6 * X.nbytes)
     return {}
 
 
