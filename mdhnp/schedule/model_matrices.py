@@ -156,7 +156,6 @@ class ResultTile:
         self._plain = added / (caps.compute_units * unit.lanes * unit.clock)
         self._added = rows.size * columns.size * multiplied
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-        wide = atom.wide
         parts = 3 if atom.split else atom.places * (atom.places + 1) // 2
         products = parts * multiplied * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         loads = [n * len(some) for n, some in zip(_loads(atom, rows.each, columns.each), inputs, strict=True)]
@@ -164,7 +163,7 @@ class ResultTile:
         reads = sum(loads) / together
         # Where factors are rounded the time of each product is that of each of three.
         rounded = atom.rounded and h.precision != "highest"
-        faster = 3 * ATOMS["3xtf32"].speed if rounded and not wide else atom.speed
+        faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
         # Where tiles of float64 are copied behind the work subgroups wait less for each other.
@@ -175,7 +174,7 @@ class ResultTile:
             for some in inputs
             for n in some
         )
-        many = self.warps > unit.few and not wide and not self._double
+        many = self.warps > unit.few and not self._double
         crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
         self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
@@ -193,7 +192,7 @@ class ResultTile:
         self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
-        self._wide, self._columns = wide, columns.size
+        self._wide, self._columns = atom.wide, columns.size
         self._packed, self._planes = atom.packed, len(inputs[1])
         self._parts = prod(h.extents[d] for d in access.kept) * h.scalar.dtypes[0].itemsize
 
