@@ -198,8 +198,10 @@ def _high_bits(args: Sequence[Text], dtype: np.dtype[Any], lanes: int) -> Text:
     return Text(f"as_float(({bits}) & {-lost & 0xFFFFFFFF:#x}u)", dtype, lanes)
 
 
-def _vector_of(args: Sequence[Text]) -> str:
-    return f"({value_type(args[0].dtype, len(args))})({', '.join(a.text for a in args)})"
+def _packed(args: Sequence[Text], dtype: np.dtype[Any], _: int) -> Text:
+    """The bits of several elements of local memory, where float16 that is to be packed is kept as its bits."""
+    kind = vector_name("ushort", len(args)) if args[0].dtype == ir.HALF else value_type(args[0].dtype, len(args))
+    return Text(f"as_{value_type(dtype)}(({kind})({', '.join(a.text for a in args)}))", dtype)
 
 
 def _rounding_error(args: Sequence[Text], dtype: np.dtype[Any], lanes: int) -> Text:
@@ -219,6 +221,6 @@ _IN_REGISTERS: dict[str, Callable[[Sequence[Text], np.dtype[Any], int], Text]] =
     "from_bytes": lambda args, dtype, lanes: _as_value(dtype, args[0].text, lanes),
     "high_bits": _high_bits,
     "bits": lambda args, dtype, _: Text(f"as_uint({args[0].text})", dtype),
-    "pack": lambda args, dtype, _: Text(f"as_{value_type(dtype)}({_vector_of(args)})", dtype),
+    "pack": _packed,
     "rounding_error": _rounding_error,
 }
