@@ -25,6 +25,7 @@ from mdhnp.cost import NumpyRates, usual
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.private import TABLES
+from mdhnp.tuning import times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.measure import machine
 from mdhnp.tuning.measure.machine import machine_of
@@ -182,6 +183,17 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
     found = candidates.choose(h[4].launches[0].mdhom, h[4].launches[0].devices)
     assert found[0].function is None
     assert [c.seconds for c in found] == sorted(c.seconds for c in found)
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_kernels_that_were_measured_to_be_faster_overrule_estimates(device: Device, faster: bool) -> None:
+    a = np.ones((4 + faster,) * 2, np.int32)
+    with config(specialise="always"):
+        explained = mdhnp.explain(mdhnp.matmul, a, a)
+        assert isinstance(explained.launches[0], ByNumpy)  # by estimate
+        times.remember(explained.launches[0].mdhom, device, {times.KERNELS: 1.0, times.NUMPY: 2.0 if faster else 0.5})
+        forget()
+        assert isinstance(mdhnp.explain(mdhnp.matmul, a, a).launches[0], ByNumpy) is not faster
 
 
 @pytest.mark.parametrize(
