@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 from guards import garbage
-from ir_walk import Evaluator
+from ir_walk import MODES, Evaluator
 
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir import values as ir
+from mdhnp.codegen.ir.index import IndexElement, Var
 from mdhnp.codegen.program import Program
 from mdhnp.mdh.stages import Argument
 from mdhnp.runtime.layout import Layout
@@ -41,6 +42,7 @@ _IN_REGISTERS = {
     "upper",
     "high_bits",
     "bits",
+    "from_bytes",
     "pack",
     "pack_bytes",
     "rounding_error",
@@ -252,6 +254,14 @@ class _Item(Evaluator):
         self._started: list[list[tuple[Array, Any]]] = [[]]
         self.registers: dict[ir.Register, Any] = {}
 
+    def _one(self, lane: Var, number: int, element: ir.Load | ir.Outside) -> Any:
+        self._env[lane] = number
+        return self.value(element)
+
+    def _element(self, atom: IndexElement) -> int:
+        found = int(self.memory[atom.buffer.name][self.index(atom.offset)])
+        return found + atom.length if found < 0 and atom.length else found
+
     def run(self, body: Iterable[st.Stmt]) -> Iterator[st.Stmt]:
         """Do what stands in a body, up to statements that need others, too."""
         for s in body:
@@ -304,6 +314,14 @@ class _Item(Evaluator):
                     self.memory[s.buffer.name] = garbage([s.size, *lanes], dtype)
             case st.Clear():
                 self.memory[s.buffer.name][...] = 0
+            case st.Transpose():
+                rows = np.arange(s.lanes)[:, None]
+                read = self.index(s.source_at) + rows * self.index(s.source_stride) + rows.T
+                written = self.index(s.at) + rows * self.index(s.stride) + rows.T
+                self.memory[s.target.name][written] = self.memory[s.source.name][read].T
+            case st.FillLanes():
+                lanes = [self._one(s.lane, n, s.element) for n in range(s.target.lanes)]
+                self.registers[s.target] = np.array(lanes)
             case st.Store():
                 self._store(s)
             case st.Copy():
@@ -361,12 +379,22 @@ class _Item(Evaluator):
                 return _constant(v.literal, v.dtype)
             case ir.Load():
                 return self._load(v)
+            case ir.LoadRow():
+                return np.array([self._of_row(v, n) for n in range(v.lanes)])
             case ir.Apply():
                 args = [self.value(a) for a in v.args]
                 return self._in_registers(v, args) if v.op in _IN_REGISTERS else self._applied(v.op, args, v.dtype)
             case ir.IndexValue():
                 return _held(self.index(v.index) + np.arange(v.lanes) if v.lanes > 1 else self.index(v.index), v.dtype)
         raise NotImplementedError(v)
+
+    def _of_row(self, v: ir.LoadRow, n: int) -> Any:
+        """One of the neighbours along an axis, or what stands for it outside of the array."""
+        place, length = self.index(v.first) + n, v.length if self.hold(v.guard) else 0
+        if v.mode == "constant" and not 0 <= place < length:
+            return self.value(v.outside)
+        place = place if v.mode == "constant" else MODES[v.mode](place, length)
+        return _held(self.memory[v.buffer.name][self.index(v.start) + place * self.index(v.stride)], v.dtype)
 
     def _in_registers(self, v: ir.Apply, args: Sequence[Any]) -> Any:
         match v.op:
@@ -382,10 +410,12 @@ class _Item(Evaluator):
                 left_out = np.finfo(v.dtype).nmant + 1 - int(args[1])
                 bits = np.asarray(args[0]).view(np.uint32) + np.uint32(1 << left_out - 1)
                 return (bits >> left_out << left_out).view(v.dtype)[()]
+            case "from_bytes":
+                return np.asarray(args[0]) != 0
             case "bits":
                 return np.asarray(args[0]).view(v.dtype)[()]
             case "pack":
-                return np.array(args).view(v.dtype)[0]
+                return np.array(args, v.args[0].dtype).view(v.dtype)[0]
             case "pack_bytes":
                 *values, byte = args
                 chosen = [int(x) >> 8 * int(byte) & 255 for x in values]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Compare, Index, IndexChoice, IndexFunction, Var
+from mdhnp.codegen.ir.index import Compare, Index, IndexChoice, IndexElement, IndexFunction, Var
 from mdhnp.codegen.ir.passes import has_barrier
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import (
@@ -166,6 +166,9 @@ class _Scope:
             case Index():
                 for product, _ in node.terms:
                     self._uses(product)
+            case IndexElement():
+                _check(node.buffer in self.buffers, f"{node.buffer.name} is not declared")
+                self._uses(node.offset)
             case IndexFunction() | IndexChoice() | Compare() | tuple():
                 for part in node:
                     self._uses(part)

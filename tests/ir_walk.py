@@ -11,7 +11,7 @@ import numpy as np
 from ir_verify import verify
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexFunction, Limit, Var
+from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexElement, IndexFunction, Limit, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
@@ -42,14 +42,14 @@ from mdhnp.codegen.program import Program
 from mdhnp.mdh import Stage, View
 from mdhnp.schedule.atoms import ATOMS
 
-__all__ = ["Evaluator", "TooLong", "Walk", "walk_all"]
+__all__ = ["MODES", "Evaluator", "TooLong", "Walk", "walk_all"]
 
 
 class TooLong(Exception):
     """More steps than a test should take."""
 
 
-_MODES = {
+MODES = {
     "nearest": lambda i, n: min(max(i, 0), n - 1),
     "wrap": lambda i, n: i % n,
     "reflect": lambda i, n: min(i % (2 * n), 2 * n - 1 - i % (2 * n)),
@@ -82,9 +82,16 @@ class Evaluator:
     def _atom(self, atom: Atom) -> int:
         if isinstance(atom, Var):
             return self._env[atom] if atom in self._env else self._sizes[atom.stem]
+        if isinstance(atom, IndexElement):
+            return self._element(atom)
         if isinstance(atom, IndexChoice):
             return self.index(atom.inside if self.hold(atom.tests) else atom.elsewhere)
         return self._ids[atom.function] if atom.function in self._ids else self._call(atom)
+
+    def _element(self, atom: IndexElement) -> int:
+        """An element that is an index: where nothing is known of memory, the one that may be added to most."""
+        self.index(atom.offset)
+        return 0
 
     def _call(self, call: IndexFunction) -> int:
         values = [self.index(a) for a in call.arguments]
@@ -98,7 +105,7 @@ class Evaluator:
             case "quotient" | "remainder":
                 assert values[0] >= 0 and values[1] > 0, "division of what may be negative"
                 return values[0] // values[1] if call.function == "quotient" else values[0] % values[1]
-        return _MODES[call.function](*values)
+        return MODES[call.function](*values)
 
     def hold(self, tests: Iterable[Test]) -> bool:
         """Whether conditions hold; those on values may."""
@@ -232,6 +239,10 @@ class Walk(Evaluator):
             elif write:
                 self.written[buffer.name].add(offset)
 
+    def _element(self, atom: IndexElement) -> int:
+        self._touch(atom.buffer, [self.index(atom.offset)])
+        return super()._element(atom)
+
     def _share(self, name: str, offset: int, write: bool, copy: bool, phase: int) -> None:
         if self._apart:
             return
@@ -261,7 +272,7 @@ class Walk(Evaluator):
                         inside = min(max(first, 0), node.length - node.lanes)
                         indices = [inside + n for n in range(node.lanes)]
                     elif node.mode != "constant":
-                        indices = [_MODES[node.mode](i, node.length) for i in indices]
+                        indices = [MODES[node.mode](i, node.length) for i in indices]
                     self._touch(node.buffer, [start + i * stride for i in indices if 0 <= i < node.length])
                 return
             case tuple():

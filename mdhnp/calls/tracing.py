@@ -213,10 +213,11 @@ class Tracer:
         if array.dtype != whole.dtype:
             return self._part(array, value, view, rank)
         at = (_start(array) - value.start) // max(whole.itemsize, 1)
-        if not view.slices and whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
+        read_whole = view.slices or view.indirect
+        if not read_whole and whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
             alike = view.boundary is None and _without_ones(whole.shape) == _without_ones(array.shape)
             return value.number, (as_part(view, rank, whole, array, at) if alike else None) or view  # in another shape
-        if not array.size or view.slices or view.boundary is not None:  # whose bounds are the part's, not the whole's
+        if not array.size or read_whole or view.boundary is not None:  # whose bounds are the part's, not the whole's
             copied = self._copied(array)
             return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)
         if (moved := as_part(view, rank, whole, array, at)) is not None:

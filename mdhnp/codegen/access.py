@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mdhnp.codegen.ir.builder import Builder
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, element_of, least, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest, NestLink, index_at
-from mdhnp.mdh import MdHom
-from mdhnp.mdh.views import Slice, View
+from mdhnp.mdh import Affine, MdHom
+from mdhnp.mdh.views import Indirect, Slice, View
 from mdhnp.schedule.layout import tile_strides
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -80,8 +80,10 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
         if number in c.staged:
             offset = offset + variable(c.slot) * layout.size
         return read(c.tile(view), offset, stride, place.lanes)
-    moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
-    if view.boundary is not None and place.bounded:
+    moves = place.lanes > 1 and any(vector in i.dims() for i in view.accesses[access])
+    if moves and any(isinstance(i, Indirect) and i.through[vector] for i in view.accesses[access]):
+        return _each_lane(c, view, access, place)
+    if view.boundary is not None and (place.bounded or view.indirect):
         return _load_bounded(c, view, access, place, moves)
     offset, steps = _offset(c, view, access, place)
     along = zip(view.accesses[access], c.strides(view), strict=True)
@@ -117,7 +119,44 @@ def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, t
     steps, offset = c.addresses[view.name, access]
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
+    for axis, index in enumerate(view.accesses[access]):
+        if isinstance(index, Indirect):
+            offset = offset + c.along(view, axis, _element_at(c, view, index, place.point))
     return offset + c.turned(view, view.accesses[access], place.point), steps
+
+
+def _element_at(c: Context, view: View, index: Indirect, point: Mapping[int, Index]) -> Index:
+    """The element that an index of a view adds at a point; a boundary mode says what any number means."""
+    number, access = index.source
+    source = c.h.inputs[number]
+    offset = flat(c, source, [_position(c, source, i, point) for i in source.accesses[access]])
+    return element_of(c.buffer(source), offset, 0 if view.boundary else index.length)
+
+
+def _position(c: Context, view: View, index: Affine, point: Mapping[int, Index]) -> Index:
+    """An index of an access at a point."""
+    found = index_at(index, point)
+    return found + _element_at(c, view, index, point) if isinstance(index, Indirect) else found
+
+
+def _each_lane(c: Context, view: View, access: int, place: Point) -> Value:
+    """A vector of elements each of which another array's element says where to read."""
+    vector = c.s.vector_dim
+    lane = Var("lane", None, 0, place.lanes - 1)
+    step = variable(lane) if place.valid is None else least(variable(lane), place.valid - 1)
+    at = replace(place, point={**place.point, vector: place.point[vector] + step}, lanes=1, valid=None)
+    if view.boundary is None:
+        offset, _ = _offset(c, view, access, at)
+        return _filled(c, view, place.lanes, lane, Load(c.buffer(view), offset))
+    indices = [_position(c, view, index, at.point) for index in view.accesses[access]]
+    return _filled(c, view, place.lanes, lane, bounded_element(c, view, indices))
+
+
+def _filled(c: Context, view: View, lanes: int, lane: Var, element: Load | Outside) -> Value:
+    """A vector whose lanes are loaded one by one."""
+    register = c.build.register("b", view.dtype, lanes)
+    c.build.add(FillLanes(register, lane, element))
+    return Apply("from_bytes", (register,), view.dtype, lanes) if view.dtype.kind == "b" else register
 
 
 def read(buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None) -> Load:
@@ -173,7 +212,7 @@ def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
 def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.s.vector_dim
-    indices = [index_at(index, place.point) for index in view.accesses[access]]
+    indices = [_position(c, view, index, place.point) for index in view.accesses[access]]
     if not moves:
         return bounded_element(c, view, indices)
     steps = [index.coefficients[vector] for index in view.accesses[access]]
@@ -181,9 +220,7 @@ def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool
         return _bounded_row(c, view, indices, steps.index(1), place.lanes)
     lane = Var("lane", None, 0, place.lanes - 1)
     moved = [index + variable(lane) * step for index, step in zip(indices, steps, strict=True)]
-    register = c.build.register("b", view.dtype, place.lanes)
-    c.build.add(FillLanes(register, lane, bounded_element(c, view, moved)))
-    return Apply("from_bytes", (register,), view.dtype, place.lanes) if view.dtype.kind == "b" else register
+    return _filled(c, view, place.lanes, lane, bounded_element(c, view, moved))
 
 
 def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int) -> Load | LoadRow:

@@ -150,7 +150,7 @@ def reads_inside(c: Context, spans: Mapping[int, tuple[Index, int]]) -> list[Com
     Only those with a boundary mode that are read where they are may be left.
     """
     checks = []
-    bounded = [v for v in c.direct if v.boundary is not None]
+    bounded = [v for v in c.direct if v.boundary is not None and not v.indirect]
     for view, axis in ((v, axis) for v in bounded for axis in range(len(v.shape))):
         for coefficients in dict.fromkeys(a[axis].coefficients for a in view.accesses):
             constants = [a[axis].constant for a in view.accesses if a[axis].coefficients == coefficients]

@@ -46,6 +46,13 @@ class Computation:
         -------
         ndarray or tuple of ndarray
             One new array an output.
+
+        Raises
+        ------
+        IndexError
+            If an element that is an index is less than -n, or n or more, along an axis of n elements without a
+            boundary mode. Elements are looked at in each call, for which devices with memory of their own are waited
+            for.
         """
         try:
             if extents:
@@ -112,9 +119,10 @@ _MD_HOM = Routine("md_hom", _describe)
     "a tuple of values; a NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text whose last function "
     "it is.",
     combine="mapping of str to combine operator: The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.",
-    views='str: Accesses in the papers\' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine. OpenCL C '
-    'text may read all of an axis, as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each '
-    "such axis.",
+    views='str: Accesses in the papers\' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``. Indices are affine, or an '
+    "element of another input plus what is affine, as in ``T[rows[i],j]``. Arrays are given in the order in which "
+    "they are named, and the function gets what is accessed outside of indices. OpenCL C text may read all of an axis, "
+    'as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each such axis.',
     finish="callable, optional: Applied to each combined result before it is stored: from the results and then all "
     "accesses to the outputs.",
     boundary="mapping of str to str, optional: For inputs whose indices may leave the array: ``constant`` (zero), "

@@ -33,8 +33,18 @@ class Rule:
     def found(self, graph: Graph, begin: int = 0) -> Iterator[Match]:
         """Give the matches for which all conditions hold, but those of steps before one of them alone."""
         for match in self.matches(graph):
-            if max(match) >= begin and all(holds(graph, match) for holds in self.conditions):
+            if (
+                max(match) >= begin
+                and all_affine(graph, match)
+                and all(holds(graph, match) for holds in self.conditions)
+            ):
                 yield match
+
+
+def all_affine(graph: Graph, match: Match) -> bool:
+    """No step, and none that reads what it gives, reads where elements of arrays say: rules are of affine indices."""
+    steps = {*match, *[follower for n in match for follower in graph.followers(n)]}
+    return not any([graph.steps[n].mdhom.last.index_sources for n in steps])
 
 
 def known(graph: Graph, match: Match) -> bool:

@@ -16,6 +16,7 @@ from mdhnp.mdh.cut import Cut, Partition, Prefix, Stack, Task, Window, cut, shar
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Chain, Rows, along, chain, is_product, rows, sized, unfused
 from mdhnp.mdh.graph import Graph, Step
+from mdhnp.mdh.indices import check_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
@@ -28,7 +29,8 @@ from mdhnp.mdh.views import Affine, View, interleaved
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Stack", "Stage", "Step", "Task",
-    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "combination", "cut", "family", "fingerprint",
+    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices", "combination", "cut", "family",
+    "fingerprint",
     "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom",
     "overlaps", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots", "stages", "stretches",
     "trace", "unfused", "whole",

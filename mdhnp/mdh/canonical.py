@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Fused
 from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
-from mdhnp.mdh.views import Affine, Slice, View, numbered
+from mdhnp.mdh.views import Affine, Indirect, View, numbered
 
 C = TypeVar("C", bound=Computation)
 
@@ -51,11 +51,8 @@ def fingerprint(h: Computation) -> str:
 def select_dims(h: MdHom, order: list[int]) -> MdHom:
     """Keep the dimensions in `order`; those left out must have extent 1 or be used nowhere."""
 
-    def pick(index: Affine) -> Affine:
-        return index.moved([index.coefficients[d] for d in order])
-
     def pick_view(v: View) -> View:
-        accesses = tuple([tuple([pick(i) for i in access]) for access in v.accesses])
+        accesses = tuple([tuple([i.in_order(order) for i in access]) for access in v.accesses])
         return View(v.name, v.dtype, v.shape, v.strides, v.offset, accesses, v.boundary, v.fill)
 
     def pick_function(f: Function) -> Function:
@@ -108,6 +105,11 @@ def _may_fuse(h: MdHom, outer: int, inner: int) -> bool:
 def _fused_access(v: View, outer: int, inner: int, extent: int) -> bool:
     """Whether the view's addresses follow the fused dimension, without a boundary in between."""
     for access in v.accesses:
+        if any([isinstance(i, Indirect) and (i.through[outer] or i.through[inner]) for i in access]):
+            # What is read of the source walks through both as one: whether there is more of them is asked.
+            if any([i.coefficients[outer] or i.coefficients[inner] for i in access]):
+                return False
+            continue
         linear = v.linear(access)
         if linear.coefficients and linear.coefficients[outer] != extent * linear.coefficients[inner]:
             return False
@@ -168,7 +170,7 @@ def _merge_axes(v: View) -> View:
     fixed = [
         n
         for n in range(len(v.shape))
-        if all(a[n] == v.accesses[0][n] and not isinstance(a[n], Slice) and not a[n].dims() for a in v.accesses)
+        if all(a[n] == v.accesses[0][n] and type(a[n]) is Affine and not a[n].dims() for a in v.accesses)
     ]
     offset = v.offset + sum(v.strides[n] * v.accesses[0][n].constant for n in fixed)
     kept = [n for n in range(len(v.shape)) if n not in fixed]

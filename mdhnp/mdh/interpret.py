@@ -13,9 +13,12 @@ import numpy.typing as npt
 from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.views import Access, Affine, View, bound_index
+from mdhnp.mdh.views import Affine, Indirect, View, bound_index
 
 Arrays = list[npt.NDArray[Any]]
+
+#: Beyond all axes.
+_LARGE = np.uint64(1 << 62)
 
 
 @singledispatch
@@ -68,7 +71,7 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     if h.finish is not None:
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
         values = _apply(h, h.finish, values, final, given)
-    stored = [_store(view, value) for view, value in zip(h.outputs, values, strict=True)]
+    stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
     return stored[0] if len(stored) == 1 else tuple(stored)
 
 
@@ -77,9 +80,27 @@ def _grid(shape: tuple[int, ...]) -> Any:
     return np.meshgrid(*(np.arange(n) for n in shape), indexing="ij", sparse=True) if shape else []
 
 
-def _place(index: Affine, grid: Any) -> Any:
+def place(h: MdHom, index: Affine, grid: Any, given: Sequence[npt.NDArray[Any]], *, counted: bool = True) -> Any:
+    """Give what an index is at points, whose indices `grid` has by dimension; `given` are the inputs.
+
+    Elements of theirs that are less than 0 are `counted` from the end, unless a boundary mode says what they mean.
+    """
+    if not isinstance(index, Indirect):
+        return affine(index, grid)
+    found = element(h, index, grid, given)
+    return affine(index, grid) + found + np.where(counted & (found < 0), index.length, 0)
+
+
+def affine(index: Affine, grid: Any) -> Any:
+    """Give the affine part of an index at points."""
     terms = [c * g for c, g in zip(index.coefficients, grid, strict=True)]
     return sum(terms, start=np.asarray(index.constant))
+
+
+def element(h: MdHom, index: Indirect, grid: Any, given: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    """Give the elements that an index adds at points; those that no axis is as long as are very large."""
+    found = _load(h, *index.source, given, grid)
+    return (np.minimum(found, _LARGE) if found.dtype == np.uint64 else found).astype(np.int64)
 
 
 def _apply(h: MdHom, function: Function, first: Sequence[Any], shape: tuple[int, ...], given: Arrays) -> Arrays:
@@ -88,23 +109,22 @@ def _apply(h: MdHom, function: Function, first: Sequence[Any], shape: tuple[int,
         return [np.empty(shape, t) for t in function.dtypes]
     grid, used = _grid(shape), function.used_parameters()
     loaded = [
-        _load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) if p in used else None
-        for p, (n, a) in enumerate(h.accesses, start=len(first))
+        _load(h, n, a, given, grid) if p in used else None for p, (n, a) in enumerate(h.accesses, start=len(first))
     ]
     return [np.broadcast_to(v, shape).copy() for v in function.evaluate([*first, *loaded], grid)]
 
 
-def _load(view: View, access: Access, array: npt.NDArray[Any], grid: Any) -> npt.NDArray[Any]:
-    places: list[Any] = []
+def _load(h: MdHom, number: int, access: int, given: Sequence[npt.NDArray[Any]], grid: Any) -> npt.NDArray[Any]:
+    view, places = h.inputs[number], list[Any]()
     outside: Any = False
-    for axis, index in enumerate(access):
-        place = _place(index, grid)
+    for axis, index in enumerate(view.accesses[access]):
+        at = place(h, index, grid, given, counted=view.boundary is None)
         if view.boundary is not None:
-            place = bound_index(place, view.shape[axis], view.boundary)
-            outside = outside | (place < 0)
-            place = np.maximum(place, 0)
-        places.append(place)
-    value = np.asarray(array[tuple(places)])
+            at = bound_index(at, view.shape[axis], view.boundary)
+            outside = outside | (at < 0)
+            at = np.maximum(at, 0)
+        places.append(at)
+    value = np.asarray(given[number][tuple(places)])
     return np.where(outside, literal_value(view.fill, view.dtype), value) if view.boundary == "constant" else value
 
 
@@ -129,9 +149,9 @@ def _scan(values: Arrays, dim: int, op: Operator) -> Arrays:
     return [np.moveaxis(p, 0, dim) for p in parts]
 
 
-def _store(view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _store(h: MdHom, view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
     out = np.empty(view.shape, view.dtype)
-    places = [_place(index, _grid(value.shape)) for index in view.accesses[0]]
+    places = [place(h, index, _grid(value.shape), []) for index in view.accesses[0]]
     out[tuple(np.broadcast_arrays(*places))] = (
         value.reshape(np.broadcast_shapes(*(np.shape(p) for p in places), value.shape)) if places else value.reshape(())
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.views import Slice, View
+from mdhnp.mdh.views import Indirect, Slice, View
 from mdhnp.settings import Level
 
 
@@ -82,6 +82,8 @@ class Computation:
         """Whether some offset or index needs more than 32 bits."""
         reach = [v.offset + v.elements() for v in (*self.inputs, *self.outputs)]
         for view in self.inputs:
+            if view.boundary is not None and view.indirect:
+                return True  # elements may be any whole numbers
             if view.boundary is not None and 0 not in self.extents:
                 reach += [abs(end) for access in view.accesses for i in access for end in i.span(self.extents)]
         return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
@@ -152,6 +154,7 @@ class MdHom(Computation):
         _check_counts(self)
         _check_operators(self)
         _check_slices(self)
+        _check_sources(self)
         for view in (*self.inputs, *self.outputs):
             _check_bounds(self, view)
         for view in self.outputs:
@@ -187,6 +190,12 @@ class MdHom(Computation):
         return tuple([(n, a) for n, view in enumerate(self.inputs) for a in range(len(view.accesses))])
 
     @property
+    def index_sources(self) -> tuple[int, ...]:
+        """Inputs whose elements are indices of others, in order."""
+        indices = [i for v in self.inputs if v.indirect for access in v.accesses for i in access]
+        return tuple(sorted({i.source[0] for i in indices if isinstance(i, Indirect)}))
+
+    @property
     def operator(self) -> Operator | None:
         """The operator of the reduced and scanned dimensions, if there is one."""
         return next((c.operator for c in self.combine if c.operator is not None), None)
@@ -199,7 +208,7 @@ class MdHom(Computation):
     def __str__(self) -> str:
         operators = ", ".join(map(str, self.combine))
         operators += "," if self.rank == 1 else ""
-        inputs = ", ".join(v.show(self.names) for v in self.inputs)
+        inputs = ", ".join(v.show(self.names, self.inputs) for v in self.inputs)
         outputs = ", ".join(v.show(self.names) for v in self.outputs)
         scalar = {"x0 * x1": "*", "x0": "id"}.get(str(self.scalar), str(self.scalar))
         finish = f" >> {self.finish}" if self.finish is not None else ""
@@ -276,11 +285,47 @@ def _check_slices(h: MdHom) -> None:
                 raise ValueError(f"{view.name}: a slice of {index.length} elements, {abs(stride)} apart, is too long")
 
 
+def _check_sources(h: MdHom) -> None:
+    """Check that indices are elements of arrays of whole numbers, in the end of such as are indexed without others."""
+    if any([v.indirect for v in h.outputs]):
+        raise ValueError("outputs: an index that is an element of an array may write an element several times")
+    asked = () if h.finish is None else [p - len(h.scalar.results) for p in h.finish.used_parameters()]
+    for parameter, (n, a) in enumerate(h.accesses):
+        view = h.inputs[n]
+        for axis, index in enumerate(view.accesses[a]):
+            if not isinstance(index, Indirect):
+                continue
+            if parameter in asked:
+                raise ValueError(f"finish: {view.name} is read where an element of another array says")
+            _check_source(h, view, index, n)
+            if index.length != view.shape[axis]:
+                raise ValueError(f"{view.name}: an index of {index.length} elements along axis {axis}, of another one")
+
+
+def _check_source(h: MdHom, view: View, index: Indirect, reader: int) -> None:
+    number, access = index.source
+    if not (0 <= number < len(h.inputs) and 0 <= access < len(h.inputs[number].accesses)):
+        raise ValueError(f"{view.name}: an index is an element of input {number}, access {access}, which there is not")
+    source = h.inputs[number]
+    if source.dtype.kind not in "iu":
+        raise TypeError(f"{source.name}: indices must be integers, not {source.dtype.name}")
+    if source.boundary is not None or source.slices:
+        raise ValueError(f"{source.name}: an array of indices has no boundary mode and no slices")
+    moving = {d for i in source.accesses[access] for d in i.dims()}
+    if index.through != tuple([d in moving for d in range(h.rank)]):
+        raise ValueError(f"{view.name}: an index moves with other dimensions than the element of {source.name} does")
+    inner = [i for i in source.accesses[access] if isinstance(i, Indirect)]
+    if any([i.source[0] == reader for i in inner]):
+        raise ValueError(f"{view.name}: its indices are elements that it says itself where to read")
+
+
 def _check_bounds(h: MdHom, view: View) -> None:
     if 0 in h.extents:
         return
     for access in view.accesses:
         for axis, index in enumerate(access):
+            if isinstance(index, Indirect):
+                continue  # known when elements are: `indices.py`
             dim = index.dim()
             if dim is not None and h.extents[dim] <= view.shape[axis]:
                 continue  # as most are

@@ -3,12 +3,11 @@
 The views are given in the papers' notation, ``"A[i,k], B[k,j] -> C[i,j]"``; extents come from the arrays.
 """
 
-import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,12 @@ from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.notation import Buffer, buffers
 from mdhnp.mdh.trace import trace, trace_text
-from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View, row_major
+from mdhnp.mdh.views import BOUNDARIES, Access, Indirect, Slice, View, row_major
 
 #: The scalar function, the combine operators and `finish` for some types of parameters.
 _Traced = tuple[Function, tuple[Combine, ...], Function | None]
-
-
-class _Buffer(NamedTuple):
-    name: str
-    accesses: tuple[Access, ...]
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,8 @@ class Pattern:
 
     scalar: Any
     combine: tuple[tuple[str, CombineSpec], ...]
-    inputs: tuple[_Buffer, ...]
-    outputs: tuple[_Buffer, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
     finish: Any
     boundary: tuple[tuple[str, str], ...]
     results: tuple[np.dtype[Any], ...] | None
@@ -83,13 +78,15 @@ class Pattern:
 
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
+            given = [n < buffer.given for buffer in self.inputs for n in range(len(buffer.accesses))]
             accesses = [access for buffer in self.inputs for access in buffer.accesses]
             slices = [sum([isinstance(index, Slice) for index in access]) for access in accesses]
-            scalar = self._function(self.scalar, parameters, "scalar", slices)
+            scalar = self._function(self.scalar, parameters, "scalar", given, slices)
             combine = self._operators(scalar)
-            finish = (
-                None if self.finish is None else self._function(self.finish, (*scalar.dtypes, *parameters), "finish")
-            )
+            finish = None
+            if self.finish is not None:
+                first = scalar.dtypes
+                finish = self._function(self.finish, (*first, *parameters), "finish", [*[True] * len(first), *given])
             # Where two threads trace at once, the first one's result is kept by both.
             self._known.setdefault(parameters, (scalar, combine, finish))
         return self._known[parameters]
@@ -109,8 +106,16 @@ class Pattern:
         return tuple(reversed(found))
 
     def _function(
-        self, given: Any, parameters: Sequence[np.dtype[Any]], what: str, slices: Sequence[int] = ()
-    ) -> Function:
+        self, given: Any, parameters: Sequence[np.dtype[Any]], what: str, takes: Sequence[bool],
+        slices: Sequence[int] = (),
+    ) -> Function:  # fmt: skip
+        """A function of all accesses, of which the user's takes some."""
+        if not all(takes):
+            if isinstance(given, str):
+                raise ValueError(f"{what}: OpenCL C text reads no elements that another array names; use a function")
+            place = [p for p, taken in enumerate(takes) if taken]
+            found = trace(given, [parameters[p] for p in place], None, what)
+            return found.substituted(parameters, lambda s: replace(s, position=place[s.position]))
         if isinstance(given, str):
             known = returned_type(given)
             results = self.results or (() if known is None else (known,))
@@ -148,8 +153,11 @@ def md_hom(
     left, arrow, right = views.partition("->")
     if not arrow:
         raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
-    inputs, outputs = _buffers(left, names), _buffers(right, names)
-    if any([isinstance(index, Slice) for buffer in outputs for access in buffer.accesses for index in access]):
+    inputs, outputs = buffers(left, names), buffers(right, names)
+    written = [index for buffer in outputs for access in buffer.accesses for index in access]
+    if any([isinstance(index, Indirect) for index in written]):
+        raise ValueError(f"views: {right.strip()!r} names elements of an array; only inputs are read where these say")
+    if any([isinstance(index, Slice) for index in written]):
         raise ValueError(f"views: {right.strip()!r} has a slice; a point writes one element of an output")
     for name, mode in (boundary or {}).items():
         if name not in (known := [buffer.name for buffer in inputs]):
@@ -195,53 +203,9 @@ def whole_extents(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _whole(access: Access, shape: tuple[int, ...]) -> Access:
-    """An access whose slices are as long as the array."""
-    return tuple([replace(i, length=n) if isinstance(i, Slice) else i for i, n in zip(access, shape, strict=True)])
-
-
-def _buffers(text: str, names: tuple[str, ...]) -> tuple[_Buffer, ...]:
-    try:
-        tree = ast.parse(f"({text.replace('[]', '[()]')},)", mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"views: {text.strip()!r} is not a list of accesses such as A[i,k]") from error
-    accesses: dict[str, list[Access]] = {}
-    for node in tree.elts if isinstance(tree, ast.Tuple) else []:
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-            raise ValueError(f"views: {ast.unparse(node)!r} is not an access such as A[i,k]")
-        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        access = tuple(_affine(i, names) for i in indices)
-        for index in access:
-            if any(not -(2**63) <= c < 2**63 for c in (*index.coefficients, index.constant)):
-                raise ValueError(f"views: {ast.unparse(node)!r} has a number beyond 64 bits")
-        accesses.setdefault(node.value.id, []).append(access)
-    return tuple(_Buffer(name, tuple(found)) for name, found in accesses.items())
-
-
-def _affine(node: ast.expr, names: tuple[str, ...]) -> Affine:
-    """An affine index from its syntax; raises ValueError for anything else."""
-    rank = len(names)
-    match node:
-        case ast.Name(id=name) if name in names:
-            return Affine.of(names.index(name), rank)
-        case ast.Name(id=name):
-            raise ValueError(f"views: index {name!r} is none of the dimensions {', '.join(names)}")
-        case ast.Slice(lower=None, upper=None, step=None):
-            return Slice((0,) * rank)
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return Affine((0,) * rank, value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _affine(operand, names) * -1
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _affine(left, names) + _affine(right, names)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _affine(left, names) + _affine(right, names) * -1
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            a, b = _affine(left, names), _affine(right, names)
-            if not a.dims():
-                return b * a.constant
-            if not b.dims():
-                return a * b.constant
-    raise ValueError(f"views: index {ast.unparse(node)!r} is not affine (sums of dimensions times whole numbers)")
+    """An access whose slices are as long as the array, and whose indices are of axes as long."""
+    asked = zip(access, shape, strict=True)
+    return tuple([replace(i, length=n) if isinstance(i, Slice | Indirect) else i for i, n in asked])
 
 
 def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]) -> tuple[int, ...]:
@@ -251,7 +215,8 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
         if name not in names:
             raise ValueError(f"extents: {name!r} is none of the dimensions {', '.join(names)}")
         known[names.index(name)] = value
-    indices = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
+    every = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
+    indices = [(v, axis, i) for v, axis, i in every if not isinstance(i, Indirect)]
     while True:
         found: dict[int, int] = {}
         for v, axis, i in indices:

@@ -234,11 +234,7 @@ def _partials(
 
 def _still(v: View, dims: tuple[int, ...]) -> View:
     """A view of which only accesses are used that do not move with some dimensions, so that none has to."""
-    accesses = tuple([
-        tuple([i.moved([0 if d in dims else c for d, c in enumerate(i.coefficients)]) for i in a])
-        for a in v.accesses
-    ])  # fmt: skip
-    return replace(v, accesses=accesses)
+    return replace(v, accesses=tuple([tuple([i.still(dims) for i in access]) for access in v.accesses]))
 
 
 def carrying(h: MdHom, dim: int) -> MdHom:

@@ -1,13 +1,14 @@
 """Views: which elements of a buffer a point of the MDH reads or writes.
 
 A :class:`View` names one array (dtype, shape, strides) and one or more accesses to it; an access gives an affine
-index for each axis of the array. Views only compute indices, they never copy (source: Rasch, Schulze & Gorlatch,
+index for each axis of the array, to which an element of another array may be added: :class:`Indirect`. Views only
+compute indices, they never copy (source: Rasch, Schulze & Gorlatch,
 "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section V-C a). Indices that may
 leave the array name a boundary mode, in scipy.ndimage's terms. A point may read a whole stretch of an axis, a
 :class:`Slice`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -44,10 +45,16 @@ class Affine:
         """How many elements are read at once beside the one at the index."""
         return 0
 
-    def moved(self, coefficients: Sequence[int]) -> "Affine":
-        return Affine(tuple(coefficients), self.constant)
+    def in_order(self, dims: Sequence[int]) -> "Affine":
+        """The same index where there are only these dimensions, in this order; those left out do not move it."""
+        return replace(self, coefficients=tuple([self.coefficients[d] for d in dims]))
+
+    def still(self, dims: Sequence[int]) -> "Affine":
+        """The same index at the first point of some dimensions."""
+        return replace(self, coefficients=tuple([0 if d in dims else c for d, c in enumerate(self.coefficients)]))
 
     def dims(self) -> tuple[int, ...]:
+        """Dimensions that move it."""
         return _dims(self.coefficients)
 
     def dim(self) -> int | None:
@@ -60,8 +67,8 @@ class Affine:
         ends = [c * (n - 1) for c, n in zip(self.coefficients, extents, strict=True)]
         return self.constant + sum(e for e in ends if e < 0), self.constant + sum(e for e in ends if e > 0)
 
-    def show(self, names: Sequence[str]) -> str:
-        """Text such as ``2*p+r-1``."""
+    def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
+        """Text such as ``2*p+r-1``; arrays of which elements are added are among the inputs."""
         text = ""
         for c, name in zip(self.coefficients, names, strict=True):
             if c:
@@ -82,9 +89,6 @@ class Slice(Affine):
     def more(self) -> int:
         return self.length - 1
 
-    def moved(self, coefficients: Sequence[int]) -> "Slice":
-        return Slice(tuple(coefficients), self.constant, self.length)
-
     def dim(self) -> int | None:
         return None
 
@@ -92,9 +96,65 @@ class Slice(Affine):
         low, high = super().span(extents)
         return low, high + self.more
 
-    def show(self, names: Sequence[str]) -> str:
+    def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
         """Text such as ``0:64``."""
         return f"{super().show(names)}:{Affine(self.coefficients, self.constant + self.length).show(names)}"
+
+
+@dataclass(frozen=True)
+class Indirect(Affine):
+    """An affine index plus an element of another input, an array of whole numbers: ``idx[i]``, ``begin[i]+k``.
+
+    Elements less than 0 count from the axis's end, as NumPy's indices do. Source: Won et al., "Insum: Sparse GPU
+    Kernels Simplified and Optimized with Indirect Einsums".
+    """
+
+    #: The input, and which of its accesses gives the element.
+    source: tuple[int, int] = (0, 0)
+    #: Of each dimension whether it moves what is read of the source.
+    through: tuple[bool, ...] = ()
+    #: Elements along the axis that it is an index of.
+    length: int = 0
+
+    def __add__(self, other: Affine) -> "Indirect":
+        if isinstance(other, Indirect):
+            raise ValueError("views: an index adds one element of another array, not several")
+        return replace(self, coefficients=(moved := super().__add__(other)).coefficients, constant=moved.constant)
+
+    def __mul__(self, factor: int) -> "Indirect":
+        if factor != 1:
+            raise ValueError("views: an element of another array is an index as it is, not several times as large")
+        return self
+
+    def in_order(self, dims: Sequence[int]) -> "Indirect":
+        coefficients, through = (self.coefficients[d] for d in dims), (self.through[d] for d in dims)
+        return replace(self, coefficients=tuple(coefficients), through=tuple(through))
+
+    def still(self, dims: Sequence[int]) -> "Indirect":
+        coefficients = tuple([0 if d in dims else c for d, c in enumerate(self.coefficients)])
+        through = tuple([moves and d not in dims for d, moves in enumerate(self.through)])
+        return replace(self, coefficients=coefficients, through=through)
+
+    @property
+    def affine(self) -> Affine:
+        """What is added to the element."""
+        return Affine(self.coefficients, self.constant)
+
+    def dims(self) -> tuple[int, ...]:
+        return tuple([d for d, c in enumerate(self.coefficients) if c or self.through[d]])
+
+    def dim(self) -> int | None:
+        return None
+
+    def span(self, extents: Sequence[int]) -> tuple[int, int]:
+        """The whole axis: what elements there are, is known when they are read."""
+        return 0, self.length - 1
+
+    def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
+        """Text such as ``begin[i]+k``."""
+        (number, access), affine = self.source, self.affine.show(names)
+        element = inputs[number].shown(access, names, inputs) if inputs else f"@{number}"
+        return element + ("" if affine == "0" else affine if affine[0] == "-" else f"+{affine}")
 
 
 @lru_cache(maxsize=1024)
@@ -178,6 +238,8 @@ class View:
 
         For arrays of points, one element each, an array.
         """
+        if any([isinstance(a[axis], Indirect) for a in self.accesses]):
+            return self.shape[axis]
         constants = [a[axis].constant for a in self.accesses]
         several = max([a[axis].constant + a[axis].more for a in self.accesses]) - min(constants)
         return several + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(self.accesses[0][axis].coefficients))
@@ -197,17 +259,39 @@ class View:
         return any([isinstance(index, Slice) for access in self.accesses for index in access])
 
     @property
+    def indirect(self) -> bool:
+        """Whether elements of another array are among its indices."""
+        return any([isinstance(index, Indirect) for access in self.accesses for index in access])
+
+    @property
     def one_box(self) -> bool:
         """Whether all accesses move alike, an element each, so that what points read can be copied as one box."""
         alike = all([len({i.coefficients for i in axis}) == 1 for axis in zip(*self.accesses, strict=True)])
-        return bool(self.shape) and alike and not self.slices
+        return bool(self.shape) and alike and not self.slices and not self.indirect
 
     def depends_on(self, dim: int) -> bool:
-        return any(index.coefficients[dim] for access in self.accesses for index in access)
+        return any(dim in index.dims() for access in self.accesses for index in access)
 
-    def show(self, names: Sequence[str]) -> str:
+    def renumbered(self, place: Mapping[int, int]) -> "View":
+        """The same where the inputs of which elements are indices have other numbers."""
+        if not self.indirect:
+            return self
+
+        def moved(index: Affine) -> Affine:
+            if not isinstance(index, Indirect):
+                return index
+            number, access = index.source
+            return replace(index, source=(place[number], access))
+
+        return replace(self, accesses=tuple([tuple(map(moved, access)) for access in self.accesses]))
+
+    def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
         """Text such as ``A[i,k]``, all accesses beside each other."""
-        return ", ".join(f"{self.name}[{','.join(i.show(names) for i in access)}]" for access in self.accesses)
+        return ", ".join(self.shown(n, names, inputs) for n in range(len(self.accesses)))
+
+    def shown(self, access: int, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
+        """The same of one access."""
+        return f"{self.name}[{','.join([i.show(names, inputs) for i in self.accesses[access]])}]"
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.cost import weight
-from mdhnp.mdh import MdHom, View, interleaved
+from mdhnp.mdh import Affine, MdHom, View, interleaved
+from mdhnp.mdh.views import Indirect
 
 Ints = npt.NDArray[np.int64]
+
+#: Elements that those which other arrays' elements name lie apart at least: each may be on a cache line of its own.
+_FAR = 16
 
 
 class Side(NamedTuple):
@@ -38,7 +42,7 @@ class Moved(NamedTuple):
     def of(cls, view: View, rank: int) -> Self:
         strides, one, first = _coefficients(view, rank), [1] * rank, view.accesses[0] if view.accesses else ()
         axes = [
-            (abs(stride), view.shape[n], view.box(n, one), tuple([abs(c) for c in first[n].coefficients]))
+            (abs(stride), view.shape[n], _box(view, n, one), tuple([_points(first[n], d) for d in range(rank)]))
             for n, stride in enumerate(view.strides)
             if stride
         ]
@@ -114,9 +118,15 @@ class AccessPattern:
     @cached_property
     def reused(self) -> tuple[int, ...]:
         """Inputs whose elements are read for several results, so that copying them may pay."""
+        able = [n for n, view in enumerate(self.h.inputs) if not view.indirect and n not in self.indices]
         if not self.combined:
-            return tuple(n for n, view in enumerate(self.h.inputs) if len(view.accesses) > 1 and self.depends[n])
-        return tuple(n for n, moved in enumerate(self.depends) if len(moved) > 1 and not moved.issuperset(self.kept))
+            return tuple(n for n in able if len(self.h.inputs[n].accesses) > 1 and self.depends[n])
+        return tuple(n for n in able if len(moved := self.depends[n]) > 1 and not moved.issuperset(self.kept))
+
+    @cached_property
+    def indices(self) -> frozenset[int]:
+        """Inputs whose elements are indices of others."""
+        return frozenset(self.h.index_sources)
 
     def turned(self, n: int) -> bool:
         """Whether an input's neighbours are other points than the results', so that a copied tile lets both be near."""
@@ -201,5 +211,22 @@ class AccessPattern:
 
 
 def _coefficients(view: View, rank: int) -> tuple[int, ...]:
-    """Distances along each dimension of the view's first access."""
-    return view.linear(view.accesses[0]).coefficients or (0,) * rank
+    """Distances along each dimension of the view's first access; where another array's elements say, not near."""
+    steps = view.linear(view.accesses[0]).coefficients or (0,) * rank
+    for stride, index in zip(view.strides, view.accesses[0], strict=True):
+        if isinstance(index, Indirect):
+            far = max(abs(stride), _FAR)
+            steps = tuple([max(abs(step), far) if index.through[d] else step for d, step in enumerate(steps)])
+    return steps
+
+
+def _points(index: Affine, d: int) -> int:
+    """Along an axis, how many elements further on the next point of a dimension is, or how many more are read."""
+    step = abs(index.coefficients[d])
+    return max(step, 1) if isinstance(index, Indirect) and index.through[d] else step
+
+
+def _box(view: View, axis: int, points: list[int]) -> int:
+    """Elements along an axis of the box that one point reads; where other arrays' elements say, one each."""
+    indirect = any([isinstance(a[axis], Indirect) for a in view.accesses])
+    return len(view.accesses) if indirect else int(view.box(axis, points))

@@ -192,6 +192,8 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         require(bool(view.shape), f"local_copies: input {n} is one element")
         require(len(copy.order) == len(view.shape), f"local_copies: input {n} needs an order of its axes")
         require(not view.slices, f"local_copies: of input {n} a function is given addresses")
+        require(not view.indirect, f"local_copies: elements of another input say which of input {n} are read")
+        require(n not in h.index_sources, f"local_copies: elements of input {n} are indices, which are not copied")
         require(view.one_box, f"local_copies: the accesses of input {n} move differently")
         for axis in copy.blocked:
             d = sole_dimension(view, axis)

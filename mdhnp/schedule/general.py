@@ -37,6 +37,8 @@ def form(h: Computation) -> MdHom | None:
     """
     if not isinstance(h, MdHom) or h.dims("ps") or any(v.boundary is not None for v in h.inputs) or h.wide:
         return None
+    if h.index_sources:  # which boundaries apply to depends on sizes
+        return None
     extent = min(max(round(_POINTS ** (1 / max(h.rank, 1))), _SHORTEST), _LONGEST)
     return stretched(h, (extent,) * h.rank)
 

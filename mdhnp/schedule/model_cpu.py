@@ -187,7 +187,7 @@ def _border(c: Tiling) -> Floats:
     """Cycles for vectors of neighbours that may lie outside of an array, where no copy holds them."""
     access, total = c.access, np.zeros(len(c.pt))
     for n, view in enumerate(access.h.inputs):
-        if view.boundary is None:
+        if view.boundary is None or view.indirect:
             continue
         inside = np.ones(len(total))
         for axis, index in enumerate(view.accesses[0]):

@@ -9,7 +9,10 @@ not to. Nothing here knows how it is written in OpenCL C.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from mdhnp.codegen.ir.values import Buffer
 
 #: An end of a range: a whole number, or an infinite one where it is not known.
 Limit = int | float
@@ -48,7 +51,18 @@ class IndexChoice(NamedTuple):
     elsewhere: "Index"
 
 
-Atom = Var | IndexFunction | IndexChoice
+class IndexElement(NamedTuple):
+    """An element of an array of whole numbers, as an index.
+
+    With a `length`, elements less than 0 count from the end of so many: it is one of ``0 … length - 1``. Without, any.
+    """
+
+    buffer: "Buffer"
+    offset: "Index"
+    length: int
+
+
+Atom = Var | IndexFunction | IndexChoice | IndexElement
 _SIGNS = {"quotient": "//", "remainder": "%"}
 Sign = Literal["<", "<=", ">", ">=", "=="]
 
@@ -197,6 +211,8 @@ def named(atom: Atom) -> str:
     """The plain text of a variable or call."""
     if isinstance(atom, Var):
         return atom.stem if atom.number is None else f"{atom.stem}{atom.number}"
+    if isinstance(atom, IndexElement):
+        return f"{atom.buffer.name}[{atom.offset}]"
     if isinstance(atom, IndexChoice):
         return f"({' and '.join(map(str, atom.tests))} ? {atom.inside} : {atom.elsewhere})"
     if atom.function in _SIGNS:
@@ -211,6 +227,10 @@ def variable(var: Var) -> Index:
 
 def constant(number: int) -> Index:
     return Index((), number)
+
+
+def element_of(buffer: "Buffer", offset: Index, length: int) -> Index:
+    return Index((((IndexElement(buffer, offset, length),), 1),))
 
 
 def call(function: str, *arguments: Index) -> Index:
@@ -270,6 +290,8 @@ def _spanned(left: tuple[Limit, Limit], right: tuple[Limit, Limit]) -> tuple[Lim
 def _range(atom: Atom) -> tuple[Limit, Limit]:
     if isinstance(atom, Var):
         return atom.low, atom.high
+    if isinstance(atom, IndexElement):
+        return (0, atom.length - 1) if atom.length else (-inf, inf)
     if isinstance(atom, IndexChoice):
         inside, elsewhere = atom.inside.range(), atom.elsewhere.range()
         return min(inside[0], elsewhere[0]), max(inside[1], elsewhere[1])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.ir import values as ir
-from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexFunction, Var
+from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexElement, IndexFunction, Var
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import (
     Text,
@@ -74,6 +74,8 @@ class Values:
         """Write a factor of a product; divisions need no parentheses where they come first."""
         if isinstance(atom, Var):
             return self.name(atom)
+        if isinstance(atom, IndexElement):
+            return self._element_of(atom)
         if isinstance(atom, IndexChoice):
             tests, inside, elsewhere = self.tests(atom.tests), self.index(atom.inside), self.index(atom.elsewhere)
             return f"({tests} ? {inside} : {elsewhere})"
@@ -86,6 +88,13 @@ class Values:
             return f"{atom.function}({', '.join([self._argument(a) for a in atom.arguments])})"
         function = self._helpers.boundary(atom.function)
         return f"{function}({', '.join(map(self.index, atom.arguments))})"
+
+    def _element_of(self, atom: IndexElement) -> str:
+        """Write an element that is an index; of those less than 0, where there are such, as counted from the end."""
+        text = f"({self._helpers.index}){atom.buffer.name}[{self.index(atom.offset)}]"
+        if atom.length and atom.buffer.dtype.kind == "i":
+            return f"({text} < 0 ? {text} + {atom.length} : {text})"
+        return text
 
     def _argument(self, index: Index) -> str:
         """Write an argument of a function whose arguments must be of one type."""

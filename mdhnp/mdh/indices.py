@@ -1,0 +1,57 @@
+"""Indices that are elements of arrays, looked at before they are used: each must name an element that there is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.interpret import affine, element, place
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.views import Affine, Indirect, View
+
+
+def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
+    """Raise IndexError, as NumPy does, where an element that is an index names none of the array; `arrays` are inputs.
+
+    Only of the arrays that are :attr:`~mdhnp.mdh.mdhom.MdHom.index_sources` elements are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom
+    >>> x, at = np.ones(3), np.array([0, 2, 3])
+    >>> check_indices(md_hom(lambda x: x, {"i": cc}, "x[at[i]] -> y[i]").bind(x, at), (x, at))
+    Traceback (most recent call last):
+    ...
+    IndexError: at: index 3 at position (2,) is out of bounds for axis 0 of x, which has 3 elements
+    """
+    if 0 in h.extents:
+        return
+    for view in h.inputs:
+        asked = [(axis, i) for access in view.accesses for axis, i in enumerate(access) if isinstance(i, Indirect)]
+        for axis, index in dict.fromkeys(asked) if view.boundary is None else ():
+            _check(h, view, axis, index, arrays)
+
+
+def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[npt.NDArray[Any]]) -> None:
+    number, _ = index.source
+    elements, size = arrays[number], index.length
+    alone = not any(index.coefficients) and not index.constant and elements.size > 0
+    if alone and -size <= int(elements.min()) and int(elements.max()) < size:
+        return  # all of them, of which some may not be read
+    beside = [0 if moves else c for c, moves in zip(index.coefficients, index.through, strict=True)]
+    low, high = Affine(tuple(beside)).span(h.extents)
+    points = [n if moves else 1 for n, moves in zip(h.extents, index.through, strict=True)]
+    grid = np.meshgrid(*map(np.arange, points), indexing="ij", sparse=True)
+    found = element(h, index, grid, arrays)
+    at = found + np.where(found < 0, size, 0) + affine(index, grid)
+    wrong = np.argwhere(np.broadcast_to((found < -size) | (at + low < 0) | (at + high >= size), points))
+    if len(wrong):
+        source, point = h.inputs[number], [np.asarray(n) for n in wrong[0]]
+        where = tuple([int(place(h, i, point, arrays)) for i in source.accesses[index.source[1]]])
+        more = "" if index.affine.show(h.names) == "0" else f" in {index.show(h.names, h.inputs)}"
+        raise IndexError(
+            f"{source.name}: index {int(element(h, index, point, arrays))} at position {where}{more} is out of bounds "
+            f"for axis {axis} of {view.name}, which has {size} elements"
+        )

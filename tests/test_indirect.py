@@ -1,0 +1,268 @@
+"""Arrays read where elements of others say: by the definition, by kernels of any schedule, in parts, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from guards import unwritten
+from ir_run import run
+from ir_walk import walk_all
+from random_functions import Seeded
+from running import execute, expected, lowered
+from schedules import CAPS, MATRICES, schedule
+
+import mdhnp
+from mdhnp import config
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.mdh import MdHom, cc, check_indices, interpret, md_hom, ps, pw
+from mdhnp.mdh.regions import part_of
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule.default import default
+
+Array = Any
+_RNG = np.random.default_rng(5)
+
+
+class Reading(NamedTuple):
+    """A pattern, arrays for it, and what NumPy makes of them."""
+
+    scalar: Any
+    combine: dict[str, Any]
+    views: str
+    arrays: Sequence[Array]
+    by_numpy: Callable[..., Array]
+    boundary: dict[str, str] | None = None
+    extents: dict[str, int] = {}  # noqa: RUF012
+
+    def mdhom(self, arrays: Sequence[Array] | None = None) -> MdHom:
+        made = md_hom(self.scalar, self.combine, self.views, boundary=self.boundary)
+        return made.bind(*(self.arrays if arrays is None else arrays), **self.extents)
+
+
+def _whole(*shape: int, dtype: str = "f4") -> Array:
+    return _RNG.integers(-9, 9, shape).astype(dtype)
+
+
+def _at(size: int, *shape: int, dtype: str = "i8") -> Array:
+    """Indices of an axis of so many elements, also counted from its end."""
+    return _RNG.integers(0 if dtype[0] == "u" else -size, size, shape).astype(dtype)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+_IJ = {"i": cc, "j": cc}
+READINGS = {
+    "rows": Reading(_same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(7, 21), _at(7, 13)), lambda t, at: t[at]),
+    "columns": Reading(
+        _same, _IJ, "T[i,at[j]] -> y[i,j]", (_whole(5, 9, dtype="f8"), _at(9, 35, dtype="i4")), lambda t, at: t[:, at]
+    ),
+    "elements": Reading(_same, {"i": cc}, "t[at[i]] -> y[i]", (_whole(19), _at(19, 43)), lambda t, at: t[at]),
+    "of bytes": Reading(
+        _same, {"i": cc}, "t[at[i]] -> y[i]", (_whole(200, dtype="?"), _at(200, 43, dtype="u1")), lambda t, at: t[at]
+    ),
+    "both axes": Reading(
+        _same, _IJ, "T[a[i],b[j]] -> y[i,j]", (_whole(7, 9, dtype="i4"), _at(7, 4), _at(9, 18, dtype="u8")),
+        lambda t, a, b: t[np.ix_(a, b)],
+    ),
+    "along an axis": Reading(
+        _same, _IJ, "T[i,at[i,j]] -> y[i,j]", (_whole(6, 9, dtype="c8"), _at(9, 6, 17)),
+        lambda t, at: np.take_along_axis(t, at, 1),
+    ),
+    "of indices": Reading(
+        _same, {"i": cc}, "t[p[q[i]]] -> y[i]", (_whole(11), _at(11, 8), _at(8, 37)), lambda t, p, q: t[p[q]]
+    ),
+    "strided": Reading(
+        _same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(14, 30)[::-2, ::3], _at(7, 26)[::2]), lambda t, at: t[at]
+    ),
+    "weights": Reading(
+        np.multiply, {"k": pw("add")}, "v[k], x[at[k]] -> y[]", (_whole(61), _whole(12), _at(12, 61)),
+        lambda v, x, at: v @ x[at],
+    ),
+    "rows of entries": Reading(
+        np.multiply, {"i": cc, "k": pw("add")}, "v[i,k], x[at[i,k]] -> y[i]", (_whole(9, 5), _whole(12), _at(12, 9, 5)),
+        lambda v, x, at: (v * x[at]).sum(1),
+    ),
+    "matrices of entries": Reading(
+        np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "v[i,k], X[at[i,k],j] -> Y[i,j]",
+        (_whole(9, 5), _whole(12, 17), _at(12, 9, 5)), lambda v, x, at: np.einsum("ik,ikj->ij", v, x[at]),
+    ),
+    "products": Reading(
+        np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[at[i],k], B[k,j] -> C[i,j]",
+        (_whole(9, 24, dtype="f8"), _at(9, 18), _whole(24, 16, dtype="f8")), lambda a, at, b: a[at] @ b,
+    ),
+    "stretches": Reading(
+        _same, {"i": cc, "k": cc}, "a[first[i]+k] -> y[i,k]", (_whole(40), np.array([0, 22, 7, 7, -40, 13])),
+        lambda a, first: np.stack([a[n : n + 18] for n in first % 40]), None, {"k": 18},
+    ),
+    "neighbours": Reading(
+        lambda a, b: a - b, {"i": cc}, "a[at[i]+1], a[at[i]] -> y[i]", (_whole(30), _at(29, 33) % 29),
+        lambda a, at: a[at + 1] - a[at],
+    ),
+    "with indices": Reading(
+        lambda t, at: t * at, {"i": cc}, "t[at[i]], at[i] -> y[i]", (_whole(19, dtype="i8"), _at(19, 33)),
+        lambda t, at: t[at] * at,
+    ),
+    "scanned": Reading(
+        _same, {"i": ps("add")}, "t[at[i]] -> y[i]", (_whole(19), _at(19, 50)), lambda t, at: np.cumsum(t[at])
+    ),
+    "largest": Reading(
+        _same, {"i": cc, "k": pw("max")}, "T[at[k],i] -> y[i]", (_whole(8, 21), _at(8, 11)), lambda t, at: t[at].max(0)
+    ),
+    "wrapped": Reading(
+        _same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(7, 21), _at(70, 13)), lambda t, at: t.take(at, 0, mode="wrap"),
+        {"T": "wrap"},
+    ),
+    "clipped": Reading(
+        _same, {"i": cc}, "t[at[i]] -> y[i]", (_whole(21), _at(70, 53)), lambda t, at: t.take(at, mode="clip"),
+        {"t": "nearest"},
+    ),
+    "or nothing": Reading(
+        _same, {"i": cc}, "t[at[i]] -> y[i]", (_whole(21), _at(70, 53)),
+        lambda t, at: np.where((at >= 0) & (at < 21), t[at % 21], 0), {"t": "constant"},
+    ),
+    "half precision": Reading(
+        _same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(7, 21, dtype="f2"), _at(7, 13)), lambda t, at: t[at]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_the_definition_is_numpys(name: str) -> None:
+    r = READINGS[name]
+    np.testing.assert_array_equal(interpret(r.mdhom(), *r.arrays), r.by_numpy(*r.arrays))
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_kernels_of_all_schedules(name: str, device: Device) -> None:
+    r = READINGS[name]
+    h, want = r.mdhom(), r.by_numpy(*r.arrays)
+    steps = lowered(h)
+    for seed in range(4):
+        p = Seeded(seed)
+        used = [schedule(p, s.mdhom) if seed else default(s.mdhom, device.caps) for s in steps]
+        (got,) = execute(device, h, r.arrays, generate(steps, used, device.caps, default))
+        np.testing.assert_array_equal(got, want, f"{used}")
+
+
+@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
+def test_procedures_read_what_there_is(name: str, caps: Any) -> None:
+    r = READINGS[name]
+    h = r.mdhom()
+    steps = lowered(h)
+    for seed in range(4):
+        p = Seeded(seed)
+        used = [schedule(p, s.mdhom, caps) if seed else default(s.mdhom, caps) for s in steps]
+        program, built = generate(steps, used, caps, default), procedures(steps, used, caps, default)
+        walk_all(program, built, steps, steps=10**6)
+        outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
+        run(program, built, r.arrays, outputs)
+        np.testing.assert_array_equal(outputs[0], expected(h, r.arrays)[0], f"{used}")
+
+
+@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("host", ["auto", "never"])
+def test_calls(name: str, host: Any, device: Device) -> None:
+    r = READINGS[name]
+    made = mdhnp.md_hom(r.scalar, r.combine, r.views, boundary=r.boundary)
+    with config(host=host):
+        for _ in range(2):
+            np.testing.assert_array_equal(made(*r.arrays, **r.extents), r.by_numpy(*r.arrays))
+        on_device = [mdhnp.asarray(a) for a in r.arrays]
+        for _ in range(2):
+            np.testing.assert_array_equal(made(*on_device, **r.extents).numpy(), r.by_numpy(*r.arrays))
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_parts(name: str) -> None:
+    r = READINGS[name]
+    h = r.mdhom()
+    want = r.by_numpy(*r.arrays)
+    for d in h.dims("cc"):
+        for begin, end in ((0, 2), (2, h.extents[d])):
+            part = part_of(h, d, begin, end)
+            got = interpret(part.mdhom, *part.reads(r.arrays))
+            np.testing.assert_array_equal(got, want[part.outputs[0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "position", "value", "said"),
+    [
+        ("rows", 1, 4, 7, r"at: index 7 at position \(4,\) is out of bounds for axis 0 of T, which has 7 elements"),
+        ("rows", 1, 0, -8, r"at: index -8 at position \(0,\)"),
+        ("columns", 1, 34, 9, r"axis 1 of T, which has 9 elements"),
+        ("both axes", 2, 3, 2**63 + 1, r"b: index \d+ at position \(3,\)"),
+        ("along an axis", 1, (5, 2), 9, r"at position \(5, 2\)"),
+        ("of indices", 1, 3, 11, "p: index 11 at position"),
+        ("of indices", 2, 3, 8, r"q: index 8 at position \(3,\) is out of bounds for axis 0 of p"),
+        ("stretches", 1, 2, 23, r"first: index 23 at position \(2,\) in first\[i\]\+k"),
+        ("stretches", 1, 2, -17, "first: index -17"),
+        ("neighbours", 1, 2, 29, r"at: index 29 at position \(2,\) in at\[i\]\+1"),
+    ],
+)
+def test_indices_outside(name: str, number: int, position: Any, value: int, said: str, device: Device) -> None:
+    r = READINGS[name]
+    arrays = [a.copy() for a in r.arrays]
+    if name == "of indices" and number == 1:
+        arrays[2][0] = position
+    arrays[number][position] = value
+    with pytest.raises(IndexError, match=said):
+        check_indices(r.mdhom(arrays), arrays)
+    made = mdhnp.md_hom(r.scalar, r.combine, r.views)
+    made(*r.arrays, **r.extents)
+    for given in (arrays, [mdhnp.asarray(a) for a in arrays]):  # also in calls that are found again
+        with pytest.raises(IndexError, match=f"md_hom: .*{said}" if "index" not in said[:3] else said):
+            made(*given, **r.extents)
+
+
+def test_in_fused_functions(device: Device) -> None:
+    rows = mdhnp.md_hom(_same, _IJ, "T[at[i],j] -> y[i,j]")
+    fused = mdhnp.fuse(lambda t, at, v: np.exp(rows(t * 2, at[1:]) / 9) @ v)
+    t, at, v = _whole(7, 21), _at(7, 14), _whole(21)
+    for given in ((t, at, v), tuple(map(mdhnp.asarray, (t, at, v)))):
+        np.testing.assert_allclose(fused(*given), np.exp(t[at[1:]] * 2 / 9) @ v, 1e-5)
+    with pytest.raises(IndexError, match="index 7"):
+        fused(t, np.full_like(at, 7), v)
+    with pytest.raises(ValueError, match="at: indices must be given"):
+        mdhnp.fuse(lambda t, at: rows(t, at % 3))(t, at)
+
+
+@pytest.mark.parametrize("name", ["rows", "matrices of entries", "weights"])
+def test_on_several_devices(name: str, device: Device) -> None:
+    r = READINGS[name]
+    made = mdhnp.md_hom(r.scalar, r.combine, r.views)
+    with mdhnp.device("cpu/2"), config(host="never"):
+        np.testing.assert_array_equal(made(*r.arrays), r.by_numpy(*r.arrays))
+
+
+def test_elements_that_are_not_read_may_be_anything(device: Device) -> None:
+    every_other = mdhnp.md_hom(_same, {"i": cc}, "t[at[2*i]] -> y[i]")
+    t, at = np.arange(5.0), np.array([1, 99, 4, -99, 0])
+    np.testing.assert_array_equal(every_other(t, at), t[at[::2]])
+
+
+@pytest.mark.parametrize(
+    ("views", "dtype", "error", "said"),
+    [
+        ("t[2*at[i]] -> y[i]", "i8", ValueError, "as it is, not several times as large"),
+        ("t[at[i]+at[i]] -> y[i]", "i8", ValueError, "one element of another array, not several"),
+        ("t[3-at[i]] -> y[i]", "i8", ValueError, "as it is"),
+        ("t[at[i]] -> y[at[i]]", "i8", ValueError, "only inputs are read where these say"),
+        ("t[at[i]] -> y[i]", "f8", TypeError, "at: indices must be integers, not float64"),
+        ("t[at[:]] -> y[i]", "i8", ValueError, "no element that could be an index"),
+    ],
+)
+def test_what_is_refused(views: str, dtype: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        mdhnp.md_hom(_same, {"i": cc}, views)(np.ones(3), np.zeros(3, dtype))
+
+
+def test_printed() -> None:
+    r = READINGS["of indices"]
+    assert str(r.mdhom()) == "md_hom(id, (++,)) ∘ (t[p[q[i]]], p[q[i]], q[i]) -> y[i]"
