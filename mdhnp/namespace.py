@@ -17,6 +17,9 @@ _NAMES = {
     "generators": """
         arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like
     """,
+    "indexing": """
+        take take_along_axis
+    """,
     "joining": """
         concat pad repeat roll stack tile
     """,
@@ -67,7 +70,6 @@ MODULES = {name: f"mdhnp.frontend.{module}" for module, names in _NAMES.items() 
 LATER = MODULES | {name: f"mdhnp.{module}" for module, names in _HEAVY.items() for name in names.split()}
 LATER |= dict.fromkeys(NUMPYS, "numpy")
 
-_GATHERS = "reads elements by values, and indices of an MDH are affine"
 _SORTS = "orders elements by comparisons of all of them, which is no MDH whose work grows as slowly as a sort's"
 _UNKNOWN = "gives a number of elements that depends on values, and a launch needs to know it"
 
@@ -77,8 +79,6 @@ NOT_OFFERED = {
     "nonzero": _UNKNOWN,
     "searchsorted": "halves an interval by what it reads; as a sum of comparisons each value is compared with all",
     "sort": _SORTS,
-    "take": _GATHERS,
-    "take_along_axis": _GATHERS,
     "unique_all": _UNKNOWN,
     "unique_counts": _UNKNOWN,
     "unique_inverse": _UNKNOWN,

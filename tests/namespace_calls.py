@@ -104,6 +104,20 @@ def along(draw: Any, *, none: bool = False, beyond: int = 0, **options: Any) -> 
 
 
 @st.composite
+def named(draw: Any, *, like: bool) -> Any:
+    """An Array, indices along an axis, of which now and then one is outside, and the axis."""
+    x = draw(arrays(WITH_AXES))
+    axis = draw(axes(x))
+    n = x.shape[axis] if -x.ndim <= axis < x.ndim else 1
+    count = draw(st.integers(0, 3))
+    shape = tuple([count if d == axis % x.ndim else m for d, m in enumerate(x.shape)]) if like else (count,)
+    dtype = draw(st.sampled_from([mdhnp.int8, mdhnp.int32, mdhnp.int64]))
+    low, high = -n - draw(FLAGS), n - 1 + draw(FLAGS)
+    indices = draw(xps.arrays(dtype, shape, elements=st.integers(low, max(low, high))))
+    return (x, indices), {"axis": axis}
+
+
+@st.composite
 def differences(draw: Any) -> Any:
     x = draw(arrays(xps.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=3)))
     ends = st.fixed_dictionaries({}, optional={"prepend": st.just(x), "append": st.just(x)})
@@ -227,6 +241,8 @@ CALLS: Mapping[str, Call] = {
     "stack": joined(1),
     "roll": rolled(),
     "tile": given(arrays(), st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=4).map(tuple)),
+    "take": named(like=False),
+    "take_along_axis": named(like=True),
     "repeat": st.builds(
         lambda call, count: ((*call[0], count), call[1]), along(none=True), st.integers(0, 3)
     ),

@@ -175,4 +175,4 @@ def test_scikit_learn_with_numpys_indices(place: Device, monkeypatch: pytest.Mon
     else:
         close(found, expected, place, rtol=1e-4, atol=1e-4)
     counted = {name for name, count in mdhnp.fallback_counts().items() if count != before.get(name, 0)}
-    assert counted == {"getitem", "setitem"}
+    assert counted <= ({"setitem"} if place.own_memory else set())

@@ -266,3 +266,44 @@ def test_what_is_refused(views: str, dtype: str, error: type[Exception], said: s
 def test_printed() -> None:
     r = READINGS["of indices"]
     assert str(r.mdhom()) == "md_hom(id, (++,)) ∘ (t[p[q[i]]], p[q[i]], q[i]) -> y[i]"
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize(
+    "indices", [3, [1, 0, -2], np.array([[2], [-1]], np.int8), np.zeros((0, 2), int), [True]], ids=str
+)
+def test_take_is_numpys(indices: Any, axis: Any, mode: Any, host: Any, device: Device) -> None:
+    x = _whole(4, 5)[:, ::-1]
+    want = np.take(x, indices, axis, mode=mode)
+    with config(host=host):
+        got = mdhnp.take(x, indices, axis, mode=mode)
+        assert (type(got), got.dtype) == (type(want), want.dtype)
+        np.testing.assert_array_equal(got, want, strict=True)
+        out = np.empty_like(want)
+        if want.ndim:
+            assert mdhnp.take(x, indices, axis, out=out, mode=mode) is out
+            np.testing.assert_array_equal(out, want)
+        given = indices if isinstance(indices, int) else mdhnp.asarray(np.asarray(indices, np.int64))
+        np.testing.assert_array_equal(mdhnp.asarray(x).take(given, axis, mode=mode).numpy(), want)
+
+
+@pytest.mark.parametrize(
+    ("indices", "options", "error"),
+    [
+        ([4], {"axis": 0}, IndexError),
+        ([-5], {"axis": 0}, IndexError),
+        ([0], {"axis": 2}, np.exceptions.AxisError),
+        ([0], {"mode": "nearest"}, ValueError),
+    ],
+)
+def test_take_refuses_what_numpys_does(indices: Any, options: Any, error: type[Exception]) -> None:
+    for take in (np.take, mdhnp.take):
+        with pytest.raises(error):
+            take(_whole(4, 5), indices, **options)
+
+
+def test_take_refuses_indices_that_are_no_whole_numbers() -> None:
+    with pytest.raises(TypeError, match="take: indices must be whole numbers, not float64"):
+        mdhnp.take(_whole(4, 5), [0.5])  # which some of NumPy's releases cut off

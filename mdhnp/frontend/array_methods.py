@@ -20,6 +20,7 @@ from mdhnp.calls.store import entries
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
+from mdhnp.frontend.indexing import selected
 from mdhnp.settings import config, inside
 
 __all__: list[str] = []
@@ -227,20 +228,24 @@ class _Methods:
         return equal is not False and bool(_public("any")(equal))
 
     def __getitem__(self: Any, key: Any) -> Array:
-        """Return a view of some of the elements, by whole numbers, slices, ``None`` and ``...``.
+        """Return a view of some of the elements, by whole numbers, slices, ``None`` and ``...``, else a new array.
 
-        Other keys are IndexErrors, or NumPy's on a copy where ``config.fallback`` is "numpy".
+        Arrays of whole numbers name elements, arrays of booleans those where they are true, as NumPy's do; devices with
+        memory of their own are waited for, so that these can be looked at. Other keys are IndexErrors, or NumPy's on a
+        copy where ``config.fallback`` is "numpy".
         """
         keys = _of_view(key)
         if keys is not None:
             return make(self._view[keys], self.device)
+        if (found := selected(self, key if type(key) is tuple else (key,))) is not None:
+            return found
         return brought(_by_numpy(self, "getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
 
         The part may also be where an array of booleans is true, if the same is put there everywhere. Other keys as in
-        reading.
+        reading, on devices that share the host's memory; elsewhere where ``config.fallback`` is "numpy".
         """
         keys = _of_view(key)
         if keys is not None:
@@ -257,7 +262,8 @@ class _Methods:
                 copy[each(key, on_host)] = each(value, on_host)
                 return copy
 
-            self[...] = _by_numpy(self, "setitem", key, changed)
+            here = not self.device.own_memory and not self.device.passing
+            self[...] = changed() if here else _by_numpy(self, "setitem", key, changed)
 
     __array_function__, __array_ufunc__ = array_function, array_ufunc
 
@@ -299,7 +305,7 @@ _COMPARISONS = {
 }  # fmt: skip
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 #: Methods that are functions of the same names, which say what they take.
-_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes trace"
+_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes take trace"
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
 _made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}

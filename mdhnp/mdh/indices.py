@@ -26,12 +26,12 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
     ...
     IndexError: at: index 3 at position (2,) is out of bounds for axis 0 of x, which has 3 elements
     """
-    if 0 in h.extents:
-        return
     for view in h.inputs:
         asked = [(axis, i) for access in view.accesses for axis, i in enumerate(access) if isinstance(i, Indirect)]
         for axis, index in dict.fromkeys(asked) if view.boundary is None else ():
-            _check(h, view, axis, index, arrays)
+            # Also where there are no points along other dimensions, as NumPy does.
+            if all([h.extents[d] for d in index.dims()]):
+                _check(h, view, axis, index, arrays)
 
 
 def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[npt.NDArray[Any]]) -> None:

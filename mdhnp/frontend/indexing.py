@@ -1,0 +1,243 @@
+"""Elements that arrays of indices name: `take`, `take_along_axis`, and what an Array gives for a key of arrays.
+
+Where an index is an element of an array, an MDH's view says so (:class:`mdhnp.mdh.views.Indirect`). Booleans stand for
+the indices of those that are true, whose number is known only when they are read.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_index
+
+from mdhnp.arrays.array import Array, is_array
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.numpy_tier import NumpyFunction
+from mdhnp.calls.operands import addressable, deliver, output
+from mdhnp.cost import NumpyWork
+from mdhnp.frontend.manipulation import reshape
+from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
+from mdhnp.mdh import Affine, MdHom, trace
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import Access, Indirect, contiguous
+
+__all__ = ["take", "take_along_axis"]
+
+NDArray = npt.NDArray[Any]
+Mode = Literal["raise", "wrap", "clip"]
+#: What an index outside means, by NumPy's modes, as boundary modes of views.
+_BOUNDARIES = {"raise": None, "wrap": "wrap", "clip": "nearest"}
+_OUTSIDE = "If an index is less than -n, or n or more, of n elements."
+
+
+class _Selection(NamedTuple):
+    """Which axes of an array have indices from arrays, and before which of the others the axes of these come."""
+
+    axes: tuple[int, ...]
+    place: int
+    mode: Mode
+
+
+@public(
+    "Give elements along an axis by their indices, as ``numpy.take`` does.",
+    indices="array_like: Whole numbers, of any shape; those less than 0 count from the end.",
+    axis="int, optional: Along which axis; by default all elements, in C order.",
+    mode='str: What indices outside mean: "raise" an error, "wrap" around, or "clip" to the nearest one; the last two '
+    "do not count from the end.",
+    returns="ndarray or Array: The type of `x`; its axis is replaced by those of `indices`.",
+    raises={
+        "IndexError": _OUTSIDE,
+        "TypeError": f"If indices are no whole numbers. {UNSUPPORTED}",
+        "ValueError": "If there is no such mode.",
+    },
+    notes="Devices with memory of their own are waited for, so that indices can be looked at.",
+    example=">>> mdhnp.take(np.array([5.0, 6.0, 7.0]), [2, 0, -1])\narray([7., 5., 7.])",
+)
+def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: Mode = "raise") -> Any:
+    if mode not in _BOUNDARIES:
+        raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
+    x, indices, out = _array(x), _indices(indices), output("take", out)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    axis = normalize_axis_index(index(axis), x.ndim)
+    looked_at: Mode = "clip" if 0 in x.shape[:axis] else mode  # NumPy looks at no indices where it takes nothing
+    found = call((_TAKE, _Selection((axis,), axis, looked_at)), (x, indices))
+    return deliver("take", found, out)
+
+
+@public(
+    "Give, for each index along an axis, the element that it names there, as ``numpy.take_along_axis`` does.",
+    indices="array_like: Whole numbers, of as many axes as `x`; other axes than `axis` are broadcast.",
+    axis="int: Along which axis.",
+    returns="ndarray or Array: Of the type of `x` and the shape of `indices`.",
+    raises={
+        "IndexError": f"{_OUTSIDE} If indices are no whole numbers.",
+        "ValueError": "If there are not as many axes, or they cannot be broadcast.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+    },
+    example=">>> x = np.array([[3, 1, 2]])\n>>> mdhnp.take_along_axis(x, np.argsort(x, axis=1), axis=1)\n"
+    "array([[1, 2, 3]])",
+)
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
+    x, indices = _array(x), _array(indices)
+    if indices.dtype.kind not in "iu":
+        raise IndexError(f"indices must be integers, not {indices.dtype}")
+    if x.ndim != indices.ndim:
+        raise ValueError(f"indices have {indices.ndim} axes, x has {x.ndim}")
+    return deliver("take_along_axis", call((_ALONG, normalize_axis_index(index(axis), x.ndim)), (x, indices)))
+
+
+def selected(x: Array, key: tuple[Any, ...]) -> Any:
+    """Give the elements that a key with arrays of indices or of booleans among its parts names, as NumPy does.
+
+    None for a key with parts that are neither these nor parts of views. Booleans are read, for which their device is
+    waited for.
+    """
+    parts = list[Any]()
+    for part in key:
+        given = np.asarray(part) if isinstance(part, list) else part
+        if isinstance(given, Array | np.ndarray) and given.dtype == bool and given.ndim:
+            parts += _true(x, given, None if _ellipsis(parts) is not None else _consumed(parts))
+        elif isinstance(given, Array | np.ndarray) and given.dtype.kind in "iu":
+            parts.append(given)
+        elif isinstance(given, np.ndarray) and not given.size and isinstance(part, list):
+            parts.append(given.astype(np.intp))
+        elif isinstance(given, int | np.integer | slice | None | type(Ellipsis)) and not isinstance(given, bool):
+            parts.append(given)
+        else:
+            return None
+    return _by_parts(x, parts)
+
+
+def _by_parts(x: Array, parts: list[Any]) -> Any:
+    """The same of parts of which those that are arrays are indices."""
+    consumed = _consumed(parts)
+    if consumed > x.ndim:
+        raise IndexError(f"too many indices: {consumed} for {x.ndim} axes")
+    at = _ellipsis(parts)
+    if at is None:
+        at = len(parts)
+        parts.append(Ellipsis)
+    parts[at : at + 1] = [slice(None)] * (x.ndim - consumed)
+    # Whole numbers beside arrays are arrays of one element.
+    named = [not (p is None or isinstance(p, slice)) for p in parts]
+    view = x[tuple([slice(None) if many else p for p, many in zip(parts, named, strict=True)])]
+    axes = tuple([n for n, many in enumerate(named) if many])
+    together = axes == tuple(range(axes[0], axes[-1] + 1)) and not _apart(at, x.ndim - consumed, axes)
+    indices = [np.asarray(p) if isinstance(p, int | np.integer) else p for p in parts if p is not None]
+    indices = [p for p in indices if not isinstance(p, slice)]
+    return call((_INDEXED, _Selection(axes, axes[0] if together else 0, "raise")), (view, *indices))
+
+
+def _apart(at: int, count: int, axes: tuple[int, ...]) -> bool:
+    """Whether an ellipsis of no axes stands among arrays, which are apart then."""
+    return count == 0 and axes[0] < at <= axes[-1]
+
+
+def _consumed(parts: Sequence[Any]) -> int:
+    """Axes that parts of a key are for."""
+    return sum([p is not None and p is not Ellipsis for p in parts])
+
+
+def _ellipsis(parts: Sequence[Any]) -> int | None:
+    return next((n for n, p in enumerate(parts) if p is Ellipsis), None)
+
+
+def _true(x: Array, mask: Any, first: int | None) -> Sequence[NDArray]:
+    """The indices, one array an axis, of the elements that are true of booleans for axes from `first` on, if known."""
+    if first is not None and mask.shape != x.shape[first : first + mask.ndim]:
+        raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {x.shape}")
+    return np.nonzero(mask.numpy() if isinstance(mask, Array) else mask)
+
+
+def _array(x: Any) -> Any:
+    return x if isinstance(x, Array) or is_array(x) else np.asanyarray(x)
+
+
+def _indices(given: Any) -> Any:
+    """Indices as integers; booleans are 0 and 1."""
+    found = _array(given)
+    if found.dtype.kind not in "iub":
+        raise TypeError(f"indices must be whole numbers, not {found.dtype}")
+    return found.astype(np.intp) if found.dtype.kind == "b" else found
+
+
+def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
+    x, *indices = arrays
+    axes, place, mode = selection
+    shape = np.broadcast_shapes(*[i.shape for i in indices])
+    others = [a for a in range(x.ndim) if a not in axes]
+    # Dimensions are the result's axes.
+    dims = {a: n if n < place else n + len(shape) for n, a in enumerate(others)}
+    extents = [x.shape[a] for a in others]
+    extents[place:place] = shape
+    rank = len(extents)
+    read = [_broadcast(i, range(place + len(shape) - i.ndim, place + len(shape)), rank) for i in indices]
+    sources = dict(zip(axes, range(1, len(arrays)), strict=True))
+    access = tuple([
+        _indirect(sources[a], read[sources[a] - 1], x.shape[a], rank) if a in sources else Affine.of(dims[a], rank)
+        for a in range(x.ndim)
+    ])  # fmt: skip
+
+    def by_numpy(x: NDArray, *indices: NDArray) -> Any:
+        if mode != "raise":
+            return x.take(indices[0], axes[0], mode=mode)
+        keys = dict(zip(axes, indices, strict=True))
+        return np.asarray(x[tuple([keys.get(a, slice(None)) for a in range(x.ndim)])], order="C")[()]
+
+    name = "numpy.ndarray.take" if len(axes) == 1 else "numpy.ndarray.__getitem__"
+    return _described(x, access, indices, read, tuple(extents), mode, name, by_numpy)
+
+
+def _describe_along(arrays: Sequence[NDArray], axis: int) -> Described:
+    x, indices = arrays
+    apart = [n if a == axis else m for a, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))]
+    extents = np.broadcast_shapes(indices.shape, tuple(apart))
+    rank = len(extents)
+    read = _broadcast(indices, range(rank), rank)
+    access = list(_broadcast(x, range(rank), rank))
+    access[axis] = _indirect(1, read, x.shape[axis], rank)
+    along = lambda x, indices: np.take_along_axis(x, indices, axis)  # noqa: E731
+    return _described(x, tuple(access), [indices], [read], extents, "raise", "numpy.take_along_axis", along)
+
+
+def _broadcast(a: NDArray, dims: Sequence[int], rank: int) -> Access:
+    """An access by these dimensions, one an axis, of which those of one element stay where they are."""
+    still = Affine((0,) * rank)
+    return tuple([still if n == 1 else Affine.of(d, rank) for n, d in zip(a.shape, dims, strict=True)])
+
+
+def _indirect(number: int, read: Access, length: int, rank: int) -> Indirect:
+    moving = {d for i in read for d in i.dims()}
+    return Indirect((0,) * rank, 0, (number, 0), tuple([d in moving for d in range(rank)]), length)
+
+
+def _described(
+    x: NDArray, access: Access, indices: Sequence[NDArray], read: Sequence[Access], extents: tuple[int, ...],
+    mode: Mode, numpys: str, by_numpy: Callable[..., Any],
+) -> Described:  # fmt: skip
+    """The MDH that reads elements where others say, and NumPy's function of that meaning."""
+    boundary = _BOUNDARIES[mode]
+    if boundary is not None and 0 not in extents and 0 in x.shape:
+        raise IndexError("nothing can be taken from an axis without elements")
+    names = ["indices"] if len(indices) == 1 else [f"indices{n}" for n in range(len(indices))]
+    views = [array_view("x", x, (access,), boundary)]
+    views += [array_view(name, i, (a,)) for name, i, a in zip(names, indices, read, strict=True)]
+    out = contiguous("O0", x.dtype, extents, tuple(range(len(extents))))
+    scalar = trace(lambda element, *_: element, [v.dtype for v in views])
+    h = MdHom(extents, (CC,) * len(extents), scalar, tuple(views), (out,))
+    moved = sum([v.element_bytes for v in (*h.outputs, *h.inputs[1:])]) + h.outputs[0].element_bytes
+    work = NumpyWork(x.dtype.char, 0, h.points, moved, 0)
+    return Described(h, numpy=NumpyFunction(numpys, by_numpy, work))
+
+
+def _numpys_take(x: Any, indices: Any, selection: _Selection) -> Any:
+    return np.take(x, indices, selection.axes[0], mode=selection.mode)
+
+
+_TAKE = Routine("take", _describe, _numpys_take, addressable)
+_INDEXED = Routine("getitem", _describe)
+_ALONG = Routine("take_along_axis", _describe_along, np.take_along_axis, addressable)
