@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +38,10 @@ class Reading(NamedTuple):
     by_numpy: Callable[..., Array]
     boundary: dict[str, str] | None = None
     extents: dict[str, int] = {}  # noqa: RUF012
+    segments: dict[str, str] = {}  # noqa: RUF012
 
     def mdhom(self, arrays: Sequence[Array] | None = None) -> MdHom:
-        made = md_hom(self.scalar, self.combine, self.views, boundary=self.boundary)
+        made = md_hom(self.scalar, self.combine, self.views, boundary=self.boundary, segments=self.segments)
         return made.bind(*(self.arrays if arrays is None else arrays), **self.extents)
 
 
@@ -57,6 +59,15 @@ def _same(x: Any) -> Any:
 
 
 _IJ = {"i": cc, "j": cc}
+#: Rows of entries, of which some are empty, by where they begin; their columns.
+_ROWS, _COLUMNS = np.array([0, 0, 3, 4, 4, 21, 30, 30]), _at(12, 30, dtype="i4") % 12
+_OF_ROWS = {"k": "rows[i]:rows[i+1]"}
+
+
+def _by_rows(function: Callable[[slice], Any]) -> Array:
+    return np.stack([function(slice(*ends)) for ends in pairwise(_ROWS)])
+
+
 READINGS = {
     "rows": Reading(_same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(7, 21), _at(7, 13)), lambda t, at: t[at]),
     "columns": Reading(
@@ -126,6 +137,28 @@ READINGS = {
         _same, {"i": cc}, "t[at[i]] -> y[i]", (_whole(21), _at(70, 53)),
         lambda t, at: np.where((at >= 0) & (at < 21), t[at % 21], 0), {"t": "constant"},
     ),
+    "sums of segments": Reading(
+        _same, {"i": cc, "k": pw("add")}, "v[k] -> y[i]", (_whole(30), _ROWS),
+        lambda v, rows: _by_rows(lambda row: v[row].sum()), segments=_OF_ROWS,
+    ),
+    "largest of segments": Reading(
+        _same, {"i": cc, "j": cc, "k": pw("max")}, "V[k,j] -> Y[i,j]", (_whole(30, 20, dtype="i4"), _ROWS),
+        lambda v, rows: _by_rows(lambda row: v[row].max(0, initial=np.iinfo("i4").min)), segments=_OF_ROWS,
+    ),
+    "sparse matrix": Reading(
+        np.multiply, {"i": cc, "k": pw("add")}, "v[k], x[columns[k]] -> y[i]",
+        (_whole(30), _whole(12), _COLUMNS, _ROWS),
+        lambda v, x, columns, rows: _by_rows(lambda row: v[row] @ x[columns[row]]), segments=_OF_ROWS,
+    ),
+    "sparse by dense": Reading(
+        np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "v[k], X[columns[k],j] -> Y[i,j]",
+        (_whole(30, dtype="c8"), _whole(12, 37, dtype="c8"), _COLUMNS, _ROWS.astype("u4")),
+        lambda v, x, columns, rows: _by_rows(lambda row: v[row] @ x[columns[row]]), segments=_OF_ROWS,
+    ),
+    "halves": Reading(
+        _same, {"i": cc, "k": pw("add")}, "v[k] -> y[i]", (_whole(30), np.array([[0, 7], [30, 30], [7, 30]])),
+        lambda v, ends: np.stack([v[b:e].sum() for b, e in ends]), segments={"k": "ends[i,0]:ends[i,1]"},
+    ),
     "half precision": Reading(
         _same, _IJ, "T[at[i],j] -> y[i,j]", (_whole(7, 21, dtype="f2"), _at(7, 13)), lambda t, at: t[at]
     ),
@@ -170,7 +203,7 @@ def test_procedures_read_what_there_is(name: str, caps: Any) -> None:
 @pytest.mark.parametrize("host", ["auto", "never"])
 def test_calls(name: str, host: Any, device: Device) -> None:
     r = READINGS[name]
-    made = mdhnp.md_hom(r.scalar, r.combine, r.views, boundary=r.boundary)
+    made = mdhnp.md_hom(r.scalar, r.combine, r.views, boundary=r.boundary, segments=r.segments)
     with config(host=host):
         for _ in range(2):
             np.testing.assert_array_equal(made(*r.arrays, **r.extents), r.by_numpy(*r.arrays))
@@ -241,6 +274,16 @@ def test_on_several_devices(name: str, device: Device) -> None:
         np.testing.assert_array_equal(made(*r.arrays), r.by_numpy(*r.arrays))
 
 
+@pytest.mark.parametrize(("number", "value"), [(0, -1), (7, 31), (4, 22)])
+def test_segments_that_do_not_fit(number: int, value: int, device: Device) -> None:
+    r = READINGS["sums of segments"]
+    rows = _ROWS.copy()
+    rows[number] = value
+    made = mdhnp.md_hom(r.scalar, r.combine, r.views, segments=r.segments)
+    with pytest.raises(ValueError, match=r"rows: segment . is of points from .* to .*, k has 30"):
+        made(r.arrays[0], rows)
+
+
 def test_elements_that_are_not_read_may_be_anything(device: Device) -> None:
     every_other = mdhnp.md_hom(_same, {"i": cc}, "t[at[2*i]] -> y[i]")
     t, at = np.arange(5.0), np.array([1, 99, 4, -99, 0])
@@ -263,7 +306,25 @@ def test_what_is_refused(views: str, dtype: str, error: type[Exception], said: s
         mdhnp.md_hom(_same, {"i": cc}, views)(np.ones(3), np.zeros(3, dtype))
 
 
+@pytest.mark.parametrize(
+    ("segments", "said"),
+    [
+        ({"i": "at[k]:at[k]"}, "i is no reduced dimension"),
+        ({"l": "at[i]:at[i+1]"}, "'l' is none of the dimensions"),
+        ({"k": "at[i]"}, "no pair of elements"),
+        ({"k": "at[i]:ta[i]"}, "of two arrays"),
+        ({"k": "at[k]:at[k]"}, "where points of concatenated dimensions are"),
+    ],
+)
+def test_segments_that_mean_nothing(segments: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        mdhnp.md_hom(_same, {"i": cc, "k": pw("add")}, "t[k] -> y[i]", segments=segments)(
+            np.ones(3), np.zeros(3, int), i=2
+        )
+
+
 def test_printed() -> None:
+    assert "md_hom(*, (++, + rows[i]:rows[i+1]))" in str(READINGS["sparse matrix"].mdhom())
     r = READINGS["of indices"]
     assert str(r.mdhom()) == "md_hom(id, (++,)) ∘ (t[p[q[i]]], p[q[i]], q[i]) -> y[i]"
 

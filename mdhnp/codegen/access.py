@@ -125,6 +125,17 @@ def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, t
     return offset + c.turned(view, view.accesses[access], place.point), steps
 
 
+def segment(c: Context, d: int, point: Mapping[int, Index]) -> tuple[Index, Index] | None:
+    """Between which points of a dimension those lie that count at a point of the others; None where all do."""
+    found = next((s for s in c.h.segments if s.dim == d), None)
+    if found is None:
+        return None
+    view, most = c.h.inputs[found.source], c.h.extents[d] + 1
+    places = [[index_at(i, point) for i in view.accesses[access]] for access in found.ends]
+    begin, end = (element_of(c.buffer(view), flat(c, view, at), most, counted=False) for at in places)
+    return c.build.named("begin", begin), c.build.named("end", end)
+
+
 def _element_at(c: Context, view: View, index: Indirect, point: Mapping[int, Index]) -> Index:
     """The element that an index of a view adds at a point; a boundary mode says what any number means."""
     number, access = index.source

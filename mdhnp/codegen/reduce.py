@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.access import Context, Point, load
+from mdhnp.codegen.access import Context, Point, load, segment
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import BOOL, Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
@@ -216,6 +216,14 @@ def reduce_loops(
         with c.build.loop(c.var(d, "p"), begin, test, by):
             walk(local, offsets, lanes)
 
+    ends = segment(c, d, place({e: 0 for e in c.kept}).point)
+    if ends is not None:
+        begin, end = ends
+        if step > 1:
+            loop(begin, end, step, here, c.offsets(d), width, step)
+            begin = begin + (end - begin).covered(step)
+        loop(begin, end, 1, here, (0,), 1, 1)
+        return
     if c.ordered(d) and items > 1:
         last = least(item + c.s.private_tile[d], count)
         loop(item, last, 1, here, (0,), 1, 1)

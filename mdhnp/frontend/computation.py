@@ -129,6 +129,9 @@ _MD_HOM = Routine("md_hom", _describe)
     "``nearest``, ``reflect``, ``mirror`` or ``wrap``. Keys are inputs' names.",
     results="dtype or sequence of dtype, optional: Types of the results; needed with OpenCL C text only, where that "
     "does not return one of NumPy's types.",
+    segments="mapping of str to str, optional: For reduced dimensions of which other points count for each point of "
+    'another one, from one element of an array of offsets up to before the next: ``{"k": "offsets[i]:offsets[i+1]"}``. '
+    "Arrays that the views do not name are given last.",
     nested="bool: Combine strictly from the last dimension to the first; needed where operators are mixed.",
     returns="Computation: Call it on arrays; keep it, for each new one is compiled anew.",
     raises={
@@ -158,6 +161,7 @@ def md_hom(
     boundary: Mapping[str, str] | None = None,
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
     nested: bool = False,
+    segments: Mapping[str, str] | None = None,
 ) -> Computation:
-    made = pattern(scalar, combine, views, finish=finish, boundary=boundary, results=results, nested=nested)
-    return Computation(made)
+    options: Any = {"finish": finish, "boundary": boundary, "results": results, "nested": nested}
+    return Computation(pattern(scalar, combine, views, segments=segments, **options))

@@ -70,7 +70,8 @@ def lower(h: MdHom) -> Lowered:
         shifted = [tuple((count + p, t) for p, t in slots) for slots in accesses]
         finish = _rewrite(finish, [*_result_slots(h.scalar.dtypes), *shifted])
     views = tuple(v for _, v in inputs), tuple(v for _, v in outputs)
-    mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested, h.precision)
+    segments = tuple([s._replace(source=first[s.source]) for s in h.segments])
+    mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested, h.precision, segments)
     return Lowered(mdhom, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs))
 
 

@@ -35,7 +35,8 @@ def canonical(h: C, *, ones: bool = False) -> C:
     if ones:
         one = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
     elif 1 in h.extents:
-        one = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1])
+        kept = {s.dim for s in h.segments}  # of which no point may count
+        one = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1 or d in kept])
     while pair := next((pair for pair in permutations(range(one.rank), 2) if _may_fuse(one, *pair)), None):
         one = _fuse(one, *pair)
     one = _order(one)
@@ -76,6 +77,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
         tuple([h.names[d] for d in order]),
         h.nested,
         h.precision,
+        tuple([s._replace(dim=order.index(s.dim)) for s in h.segments]),
         checked=False,
     )
 
@@ -97,6 +99,7 @@ def _may_fuse(h: MdHom, outer: int, inner: int) -> bool:
     if combine.operator is not None and not combine.operator.commutative and inner != outer + 1:
         return False
     used = h.scalar.used_indices() | (h.finish.used_indices() if h.finish else frozenset())
+    used |= {d for s in h.segments for d in (s.dim, *h.segmented(s))}
     if outer in used or inner in used:
         return False
     return all(_fused_access(v, outer, inner, h.extents[inner]) for v in (*h.inputs, *h.outputs))
@@ -203,5 +206,6 @@ def _digest(h: Computation, size: str, views: str) -> str:
     last = h.last
     functions = f"{_combine_text(last.combine, tuple(map(str, last.combine)))}, {_text(last.scalar)}"
     others = f", {h.graph!r}" if isinstance(h, Fused) else f", {h.precision}" if h.precision != "highest" else ""
+    others += f", {last.segments!r}" if last.segments else ""
     text = f"({size}, {functions}, {views}, {_text(last.finish)}, {last.nested!r}){others}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.interpret import affine, element, place
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import MdHom, Segment
 from mdhnp.mdh.views import Affine, Indirect, View
 
 
@@ -26,6 +26,8 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
     ...
     IndexError: at: index 3 at position (2,) is out of bounds for axis 0 of x, which has 3 elements
     """
+    for s in h.segments:
+        _check_segment(h, s, arrays)
     for view in h.inputs:
         asked = [(axis, i) for access in view.accesses for axis, i in enumerate(access) if isinstance(i, Indirect)]
         for axis, index in dict.fromkeys(asked) if view.boundary is None else ():
@@ -34,11 +36,30 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
                 _check(h, view, axis, index, arrays)
 
 
+def _check_segment(h: MdHom, s: Segment, arrays: Sequence[npt.NDArray[Any]]) -> None:
+    """Raise ValueError where a segment does not lie within its dimension, or ends before it begins."""
+    source, size = h.inputs[s.source], h.extents[s.dim]
+    offsets = arrays[s.source]
+    if offsets.ndim == 1 and not (np.diff(offsets) < 0).any() and offsets.size and _within(offsets, size + 1):
+        return
+    dims = h.segmented(s)
+    grid = [np.arange(h.extents[d]) if d in dims else np.asarray(0) for d in range(h.rank)]
+    both = [offsets[tuple([affine(i, grid) for i in source.accesses[access]])] for access in s.ends]
+    begin, end = (np.minimum(each, size + 1).astype(np.int64) for each in both)
+    wrong = np.flatnonzero((begin < 0) | (end < begin) | (end > size))
+    if len(wrong):
+        n = int(wrong[0])
+        ends = int(np.ravel(begin)[n]), int(np.ravel(end)[n])
+        raise ValueError(
+            f"{source.name}: segment {n} is of points from {ends[0]} to {ends[1]}, {h.names[s.dim]} has {size}"
+        )
+
+
 def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[npt.NDArray[Any]]) -> None:
     number, _ = index.source
     elements, size = arrays[number], index.length
     alone = not any(index.coefficients) and not index.constant and elements.size > 0
-    if alone and -size <= int(elements.min()) and int(elements.max()) < size:
+    if alone and (_within(elements, size) or -size <= int(elements.min()) <= int(elements.max()) < size):
         return  # all of them, of which some may not be read
     beside = [0 if moves else c for c, moves in zip(index.coefficients, index.through, strict=True)]
     low, high = Affine(tuple(beside)).span(h.extents)
@@ -55,3 +76,9 @@ def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[np
             f"{source.name}: index {int(element(h, index, point, arrays))} at position {where}{more} is out of bounds "
             f"for axis {axis} of {view.name}, which has {size} elements"
         )
+
+
+def _within(elements: npt.NDArray[Any], size: int) -> bool:
+    """Whether all are from 0 up to before a size, seen in one pass: negative ones are very large without a sign."""
+    unsigned = elements if elements.dtype.kind == "u" else elements.view(f"u{elements.itemsize}")
+    return int(unsigned.max()) < size

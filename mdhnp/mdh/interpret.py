@@ -4,6 +4,7 @@ Follows the definition: the scalar function at every point, then each dimension 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.regions import part_of
 from mdhnp.mdh.views import Affine, Indirect, View, bound_index
 
 Arrays = list[npt.NDArray[Any]]
@@ -62,6 +64,8 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     for view, array in zip(h.inputs, given, strict=True):
         if array.shape != view.shape:
             raise ValueError(f"{view.name}: array of shape {array.shape}, the MDH was made for {view.shape}")
+    if h.segments:
+        return _each_segment(h, given)
     values = _apply(h, h.scalar, (), h.extents, given)
     for dim in reversed(range(h.rank)):
         combine = h.combine[dim]
@@ -72,6 +76,31 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
         values = _apply(h, h.finish, values, final, given)
     stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
+    return stored[0] if len(stored) == 1 else tuple(stored)
+
+
+def _each_segment(h: MdHom, given: Arrays) -> Any:
+    """Evaluate for each point of the dimension that a segment depends on, with the points that count then."""
+    s, *others = h.segments
+    whole, stored = replace(h, segments=tuple(others)), [np.empty(v.shape, v.dtype) for v in h.outputs]
+    (d,) = h.segmented(s) or (None,)
+    part: Any
+    regions: Any
+    for n in range(1 if d is None else h.extents[d]):
+        point = [np.asarray(n if e == d else 0) for e in range(h.rank)]
+        begin, end = (int(_load(h, s.source, access, given, point)) for access in s.ends)
+        part, arrays, regions = whole, given, ((Ellipsis,),) * len(stored)
+        if d is not None:
+            made = part_of(whole, d, n, n + 1)
+            part, arrays, regions = made.mdhom, made.reads(given), made.outputs
+        if begin == end:  # no part has no points
+            none = replace(part, extents=tuple([0 if e == s.dim else m for e, m in enumerate(part.extents)]))
+            values = interpret(none, *arrays)
+        else:
+            made = part_of(part, s.dim, begin, end)
+            values = interpret(made.mdhom, *made.reads(arrays))
+        for out, value, region in zip(stored, values if isinstance(values, tuple) else (values,), regions, strict=True):
+            out[region] = value
     return stored[0] if len(stored) == 1 else tuple(stored)
 
 

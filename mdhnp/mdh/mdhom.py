@@ -8,7 +8,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from math import prod
-from typing import Any, Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -89,6 +89,15 @@ class Computation:
         return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
 
 
+class Segment(NamedTuple):
+    """Of a reduced dimension the points that count: from an element of an array up to before another one's number."""
+
+    dim: int
+    #: The input, and which of its accesses give where points begin and end.
+    source: int
+    ends: tuple[int, int]
+
+
 @dataclass(frozen=True)
 class MdHom(Computation):
     """A multi-dimensional homomorphism, ready to be scheduled.
@@ -111,6 +120,8 @@ class MdHom(Computation):
     nested : bool
         The order of combination is fixed by nesting, innermost (last) dimension first; needed where different
         operators are mixed.
+    segments : tuple of Segment
+        Reduced dimensions of which some points only count, which an array of offsets says.
     precision : {"highest", "default"}
         What products of float32 are asked to be, at least: as exact as the type, or what matrix instructions give of
         three products of parts of the factors, or of factors rounded to 11 bits.
@@ -142,6 +153,8 @@ class MdHom(Computation):
     names: tuple[str, ...] = field(default=(), compare=False)
     nested: bool = False
     precision: Level = field(default="highest", repr=False)
+    #: Of reduced dimensions of which other points count for each point of the others: rows of entries.
+    segments: tuple[Segment, ...] = field(default=(), repr=False)
     #: Of one whose parts fit by construction no checks are made: they take as long as all else that describes an
     #: einsum. The tests make them all the same.
     checked: InitVar[bool] = True
@@ -170,7 +183,7 @@ class MdHom(Computation):
 
     @property
     def divisible(self) -> tuple[int, ...]:
-        return tuple(range(self.rank))
+        return tuple([d for d in range(self.rank) if all(d != s.dim for s in self.segments)])
 
     def relaid(self, inputs: Sequence[View]) -> Self:
         return replace(self, inputs=tuple(inputs))
@@ -193,7 +206,18 @@ class MdHom(Computation):
     def index_sources(self) -> tuple[int, ...]:
         """Inputs whose elements are indices of others, in order."""
         indices = [i for v in self.inputs if v.indirect for access in v.accesses for i in access]
-        return tuple(sorted({i.source[0] for i in indices if isinstance(i, Indirect)}))
+        found = {i.source[0] for i in indices if isinstance(i, Indirect)} | {s.source for s in self.segments}
+        return tuple(sorted(found))
+
+    @property
+    def points(self) -> int:
+        apart = {d for s in self.segments for d in self.segmented(s)}
+        return prod([n for d, n in enumerate(self.extents) if d not in apart])
+
+    def segmented(self, s: Segment) -> tuple[int, ...]:
+        """Dimensions for whose points other points of a reduced one count."""
+        view = self.inputs[s.source]
+        return tuple(sorted({d for access in s.ends for i in view.accesses[access] for d in i.dims()}))
 
     @property
     def operator(self) -> Operator | None:
@@ -206,13 +230,20 @@ class MdHom(Computation):
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
 
     def __str__(self) -> str:
-        operators = ", ".join(map(str, self.combine))
+        operators = ", ".join(map(self._operator_shown, range(self.rank)))
         operators += "," if self.rank == 1 else ""
         inputs = ", ".join(v.show(self.names, self.inputs) for v in self.inputs)
         outputs = ", ".join(v.show(self.names) for v in self.outputs)
         scalar = {"x0 * x1": "*", "x0": "id"}.get(str(self.scalar), str(self.scalar))
         finish = f" >> {self.finish}" if self.finish is not None else ""
         return f"md_hom({scalar}, ({operators})) ∘ ({inputs}) -> {outputs}{finish}"
+
+    def _operator_shown(self, d: int) -> str:
+        s = next((s for s in self.segments if s.dim == d), None)
+        if s is None:
+            return str(self.combine[d])
+        begin, end = (self.inputs[s.source].shown(access, self.names, self.inputs) for access in s.ends)
+        return f"{self.combine[d]} {begin}:{end}"
 
 
 def _check_counts(h: MdHom) -> None:
@@ -287,6 +318,16 @@ def _check_slices(h: MdHom) -> None:
 
 def _check_sources(h: MdHom) -> None:
     """Check that indices are elements of arrays of whole numbers, in the end of such as are indexed without others."""
+    for s in h.segments:
+        if h.combine[s.dim].kind != "pw":
+            raise ValueError(f"segments: {h.names[s.dim]} is no reduced dimension")
+        view = h.inputs[s.source]
+        if view.dtype.kind not in "iu":
+            raise TypeError(f"{view.name}: offsets must be integers, not {view.dtype.name}")
+        if len(h.segmented(s)) > 1:
+            raise ValueError(f"segments: {view.name} is read by several dimensions, not by one")
+        if view.indirect or view.boundary is not None or any([h.combine[d].kind != "cc" for d in h.segmented(s)]):
+            raise ValueError(f"segments: {view.name} is not read where points of concatenated dimensions are")
     if any([v.indirect for v in h.outputs]):
         raise ValueError("outputs: an index that is an element of an array may write an element several times")
     asked = () if h.finish is None else [p - len(h.scalar.results) for p in h.finish.used_parameters()]

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mdhnp.mdh.views import Access, Affine, Indirect, Slice
@@ -15,10 +16,10 @@ class Buffer(NamedTuple):
     given: int
 
 
-def buffers(text: str, names: tuple[str, ...]) -> tuple[Buffer, ...]:
+def buffers(text: str, names: tuple[str, ...], ends: Sequence[str] = ()) -> tuple[Buffer, ...]:
     """Read accesses in dimensions of these names; arrays come in the order in which they are named.
 
-    Raises ValueError for what is none.
+    Those of `ends` are no parameters of functions, and come behind all others. Raises ValueError for what is none.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def buffers(text: str, names: tuple[str, ...]) -> tuple[Buffer, ...]:
     except SyntaxError as error:
         raise ValueError(f"views: {text.strip()!r} is not a list of accesses such as A[i,k]") from error
     nodes = [_named(node) for node in (tree.elts if isinstance(tree, ast.Tuple) else [])]
-    reader = _Reader(names, nodes)
+    reader = _Reader(names, nodes, [_named(ast.parse(each, mode="eval").body) for each in ends])
     given: dict[str, list[Access]] = {name: [] for name in reader.sources}
     for node in nodes:
         given[_name(node)].append(reader.access(node))
@@ -52,12 +53,14 @@ def _name(node: ast.Subscript) -> str:
 class _Reader:
     """Reads accesses, and collects those that give indices."""
 
-    def __init__(self, names: tuple[str, ...], nodes: list[ast.Subscript]) -> None:
+    def __init__(self, names: tuple[str, ...], nodes: list[ast.Subscript], ends: list[ast.Subscript]) -> None:
         self._names = names
         self._given = Counter(map(_name, nodes))
-        inner = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Subscript)]
-        #: By array, in the order in which they are named: accesses that give indices.
+        inner = [n for node in (*nodes, *ends) for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+        #: By array, in the order in which they are named: accesses that give indices, or where points end.
         self.sources: dict[str, list[Access]] = {_name(_named(n)): [] for n in inner}
+        for node in ends:
+            self.sources[_name(node)].append(self.access(node))
 
     def access(self, node: ast.Subscript) -> Access:
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

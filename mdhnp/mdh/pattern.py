@@ -16,7 +16,7 @@ from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
-from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.mdhom import Computation, MdHom, Segment
 from mdhnp.mdh.notation import Buffer, buffers
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Indirect, Slice, View, row_major
@@ -40,6 +40,7 @@ class Pattern:
     boundary: tuple[tuple[str, str], ...]
     results: tuple[np.dtype[Any], ...] | None
     nested: bool
+    segments: tuple[Segment, ...] = ()
     _known: dict[tuple[np.dtype[Any], ...], _Traced] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -74,7 +75,9 @@ class Pattern:
                 for i in buffer.accesses[0]
             )
             outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
-        return MdHom(sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested)
+        return MdHom(
+            sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested, segments=self.segments
+        )
 
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
@@ -134,6 +137,7 @@ def md_hom(
     boundary: Mapping[str, str] | None = None,
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
     nested: bool = False,
+    segments: Mapping[str, str] | None = None,
 ) -> Pattern:
     """Make the :class:`Pattern` of an MDH; parameters and errors are those of :func:`mdhnp.md_hom`.
 
@@ -153,7 +157,8 @@ def md_hom(
     left, arrow, right = views.partition("->")
     if not arrow:
         raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
-    inputs, outputs = buffers(left, names), buffers(right, names)
+    ends = [_ends(name, text, names) for name, text in (segments or {}).items()]
+    inputs, outputs = buffers(left, names, [end for both in ends for end in both]), buffers(right, names)
     written = [index for buffer in outputs for access in buffer.accesses for index in access]
     if any([isinstance(index, Indirect) for index in written]):
         raise ValueError(f"views: {right.strip()!r} names elements of an array; only inputs are read where these say")
@@ -169,8 +174,33 @@ def md_hom(
         types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))
     return Pattern(
         scalar, tuple(combine.items()), inputs, outputs, finish,
-        tuple((boundary or {}).items()), types, nested,
+        tuple((boundary or {}).items()), types, nested, _segments(inputs, names, segments or {}, ends),
     )  # fmt: skip
+
+
+def _ends(name: str, text: str, names: tuple[str, ...]) -> tuple[str, str]:
+    """Both accesses of ``begin[i]:end[i]``."""
+    begin, colon, end = text.partition(":")
+    if name not in names:
+        raise ValueError(f"segments: {name!r} is none of the dimensions {', '.join(names)}")
+    if not colon or "[" not in begin or "[" not in end:
+        raise ValueError(f"segments: {text!r} is no pair of elements such as 'offsets[i]:offsets[i+1]'")
+    return begin.strip(), end.strip()
+
+
+def _segments(
+    inputs: Sequence[Buffer], names: tuple[str, ...], segments: Mapping[str, str], ends: Sequence[tuple[str, str]]
+) -> tuple[Segment, ...]:
+    found = []
+    for name, (begin, end) in zip(segments, ends, strict=True):
+        (first,), (last,) = buffers(begin, names), buffers(end, names)
+        if first.name != last.name:
+            raise ValueError(f"segments: {begin} and {end} are of two arrays")
+        number = next(n for n, buffer in enumerate(inputs) if buffer.name == first.name)
+        known = inputs[number].accesses[inputs[number].given :]
+        places = tuple([inputs[number].given + known.index(each.accesses[0]) for each in (first, last)])
+        found.append(Segment(names.index(name), number, (places[0], places[1])))
+    return tuple(found)
 
 
 def array_view(

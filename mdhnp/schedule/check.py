@@ -44,6 +44,7 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
+    _check_segments(h, s)
     check_ahead(h, s)
     check_atom(h, s, caps)
     require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
@@ -275,6 +276,17 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     require(len(operators) <= 1, "stage: several operators are several stages")
     ordered = any(not op.commutative for op in operators)
     require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
+
+
+def _check_segments(h: MdHom, s: Schedule) -> None:
+    """Points of which only some count are walked by one work-item, for one point of the dimension that says which."""
+    for one in h.segments:
+        d = one.dim
+        alone = s.num_wg[d] == s.num_wi[d] == 1 and s.local_tile[d] == h.extents[d]
+        require(alone, f"num_wi: dimension {d} has segments, each of which one work-item combines in one tile")
+        apart = all(s.private_tile[e] == 1 and s.vector_dim != e for e in h.segmented(one))
+        require(apart, f"private_tile: other points of dimension {d} count for each point, so one at a time")
+        require(s.results == "private" and s.stages == 1, f"results: segments of dimension {d} end in registers")
 
 
 def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:

@@ -18,6 +18,7 @@ from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, shared_groups, tile_counts
+from mdhnp.schedule.segments import segment_candidates
 
 #: Rows at a time: multiples of register tiles' rows.
 _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)
@@ -46,6 +47,8 @@ def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
         return _rows_candidates(h, caps)
     if isinstance(h, Chain):
         return chain_candidates(h, caps)
+    if h.last.segments:
+        return segment_candidates(h.last, caps)
     return gpu_candidates(h.last, caps) if caps.kind == "gpu" else cpu_candidates(h.last, caps)
 
 

@@ -54,12 +54,14 @@ class IndexChoice(NamedTuple):
 class IndexElement(NamedTuple):
     """An element of an array of whole numbers, as an index.
 
-    With a `length`, elements less than 0 count from the end of so many: it is one of ``0 … length - 1``. Without, any.
+    With a `length` it is one of ``0 … length - 1``, and elements less than 0, if they are `counted`, are so many more.
+    Without, any.
     """
 
     buffer: "Buffer"
     offset: "Index"
     length: int
+    counted: bool = True
 
 
 Atom = Var | IndexFunction | IndexChoice | IndexElement
@@ -229,8 +231,8 @@ def constant(number: int) -> Index:
     return Index((), number)
 
 
-def element_of(buffer: "Buffer", offset: Index, length: int) -> Index:
-    return Index((((IndexElement(buffer, offset, length),), 1),))
+def element_of(buffer: "Buffer", offset: Index, length: int, *, counted: bool = True) -> Index:
+    return Index((((IndexElement(buffer, offset, length, counted),), 1),))
 
 
 def call(function: str, *arguments: Index) -> Index:

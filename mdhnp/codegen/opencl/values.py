@@ -92,7 +92,7 @@ class Values:
     def _element_of(self, atom: IndexElement) -> str:
         """Write an element that is an index; of those less than 0, where there are such, as counted from the end."""
         text = f"({self._helpers.index}){atom.buffer.name}[{self.index(atom.offset)}]"
-        if atom.length and atom.buffer.dtype.kind == "i":
+        if atom.length and atom.counted and atom.buffer.dtype.kind == "i":
             return f"({text} < 0 ? {text} + {atom.length} : {text})"
         return text
 
