@@ -7,6 +7,7 @@ import pytest
 from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, magnitude, operands
 
 from mdhnp.calls.operands import fallback_counts
+from mdhnp.explanation import explain
 from mdhnp.frontend.contraction import contraction, parse
 from mdhnp.frontend.einsum import einsum
 from mdhnp.settings import config
@@ -96,6 +97,27 @@ def test_optimize(device, case, optimize):
     if optimize == "chain":
         optimize = ["einsum_path", *[(0, 1)] * (len(case[1]) - 1)]
     check(case[0], operands(case[1], [np.float32]), optimize=optimize)
+
+
+@pytest.mark.turns
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "launches"),
+    [
+        ("ab,ba,ba->ba", ((50, 30), (30, 50), (30, 50)), 1),
+        ("ab,ab,ab,ab->a", ((50, 30),) * 4, 1),
+        ("a,b,ab->ab", ((50,), (30,), (50, 30)), 1),
+        ("ab,ab,bc->ac", ((50, 30), (50, 30), (30, 40)), 2),  # else each product would be made 40 times
+        ("ab,bc,ac->ac", ((50, 30), (30, 40), (50, 40)), 2),  # else so would sums of products
+        ("ab,ab,bc,bc,bc->ac", ((50, 30), (50, 30), (30, 40), (30, 40), (30, 40)), 3),
+        (",".join(["a"] * 11), ((300,),) * 11, 2),  # no more than 8 operands in a kernel
+    ],
+)
+def test_what_is_read_once_is_no_temporary(device, subscripts, shapes, launches):
+    arrays = operands(shapes, [np.int32, np.float32, np.float16])
+    check(subscripts, arrays)
+    assert len(explain(einsum, subscripts, *arrays).launches) == launches
+    path = np.einsum_path(subscripts, *arrays)[0]  # which is taken as it is
+    assert len(explain(einsum, subscripts, *arrays, optimize=path).launches) == len(path) - 1
 
 
 def test_broadcast_of_many_operands_is_found_late(device):

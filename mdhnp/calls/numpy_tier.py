@@ -75,14 +75,15 @@ def _function(
 def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     """Return an einsum whose result is new and C-contiguous; NumPy chooses the layout in which it is fastest."""
     terms, _, output = text.partition("->")
-    dtype, alone = h.outputs[0].dtype, [n for n in {*terms} - {*output} - {","} if terms.count(n) == 1]
+    dtype, sums = h.outputs[0].dtype, {*terms} - {*output, ","}
+    alone = [n for n in sums if terms.count(n) == 1]
     product = partial(einsum, text)
     compute: Compute = product
     if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
-    elif (alone or terms.count(",") > 1) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
+    elif (alone or (sums and terms.count(",") > 1)) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
         compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731

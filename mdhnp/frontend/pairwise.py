@@ -21,12 +21,16 @@ Array = npt.NDArray[Any]
 _Positions = tuple[tuple[int, ...], Terms, str]
 _Product = Callable[[Terms, str, Sequence[Array]], MdHom]
 
+#: Operands up to which two methods search paths; those of a step that others were joined to, at most.
+_SEARCHED, _TOGETHER = 8, 8
+
 
 def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
     """Multiply all operands and add over the labels that are not in the output; the result is C-contiguous.
 
     `optimize` says in which order more than two operands are contracted: the name of a method of opt_einsum's, with a
-    limit of memory or without, or a path; all at once for False and None.
+    limit of memory or without, or a path; all at once for False and None. Where no path was given, a temporary each of
+    whose elements would be read once, by what multiplies it, is none: that multiplies what it would be made of.
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
         return contraction(terms, output, arrays, dtype)
@@ -71,19 +75,9 @@ def hashable(optimize: Any) -> Any:
 @lru_cache(maxsize=1024)
 def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Positions, ...]:
     """Order the contractions."""
-    import opt_einsum
-
     sizes = extents(terms, shapes)
-    if isinstance(method, tuple) and not (method and isinstance(method[0], str)):
-        path = method
-    else:
-        name, limit = method if isinstance(method, tuple) else (method, None)
-        # Axes that one operand has alone are summed before any product (mdhnp/fusion/least_work.py): they cost none.
-        pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
-        shared = [[(c, n) for c, n in own if c in output or sum(c in t for t in terms) > 1] for own in pairs]
-        equation = f"{','.join(''.join(c for c, _ in own) for own in shared)}->{output}"
-        rest = [tuple(n for _, n in own) for own in shared]
-        path, _ = opt_einsum.contract_path(equation, *rest, shapes=True, optimize=name, memory_limit=limit)
+    given = isinstance(method, tuple) and not (method and isinstance(method[0], str))
+    path = method if given else _path(terms, output, shapes, method)
     left = list(enumerate(terms))
     steps: list[_Positions] = []
     for positions in path:
@@ -98,7 +92,55 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
         steps.append((tuple(place for place, _ in now), tuple(term for _, term in now), kept))
     if len(left) != 1:
         raise RuntimeError(f"the path leaves {len(left)} operands uncontracted")
-    return tuple(steps)
+    return tuple(steps) if given else _joined(steps, len(terms))
+
+
+def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> Sequence[tuple[int, ...]]:
+    """Give the path that a method of opt_einsum's finds; of its default the better one of two methods'."""
+    import opt_einsum
+
+    name, limit = method if isinstance(method, tuple) else (method, None)
+    # Axes that one operand has alone are summed before any product (mdhnp/fusion/least_work.py): they cost none.
+    pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
+    shared = [[(c, n) for c, n in own if c in output or sum(c in t for t in terms) > 1] for own in pairs]
+    equation = f"{','.join(''.join(c for c, _ in own) for own in shared)}->{output}"
+    rest = [tuple(n for _, n in own) for own in shared]
+    # The default's search for up to 8 operands leaves out paths whose first steps take more operations or memory.
+    names = (name, "dp") if name in (True, "auto") and limit is None and len(terms) <= _SEARCHED else (name,)
+    found = [opt_einsum.contract_path(equation, *rest, shapes=True, optimize=n, memory_limit=limit) for n in names]
+    path: Sequence[tuple[int, ...]] = min(found, key=lambda each: each[1].opt_cost)[0]
+    return path
+
+
+def _joined(steps: Sequence[_Positions], given: int) -> tuple[_Positions, ...]:
+    """Put what multiplies a temporary and what makes it in one step, where its elements are all read once.
+
+    It was made without sums, and has all labels of the product: no application of a function more, and it need neither
+    be written nor read.
+    """
+    place = list(range(given))  # where each value is among those that are left; -1: in a step of `apart`
+    apart: dict[int, _Positions] = {}
+    found: list[_Positions] = []
+    for n, (positions, terms, kept) in enumerate(steps):
+        labels = {*"".join(terms)}
+        operands: list[tuple[int, str]] = []
+        for p, term in zip(positions, terms, strict=True):
+            made = apart.pop(p, None)
+            if made is not None and {*term} == labels and len(made[0]) + len(positions) <= _TOGETHER:
+                operands += zip(made[0], made[1], strict=True)
+                continue
+            if made is not None:
+                place[p] = given + len(found)
+                found.append(made)
+            operands.append((place[p], term))
+        now = (tuple([p for p, _ in operands]), tuple([term for _, term in operands]), kept)
+        if {*kept} == labels and n + 1 < len(steps):
+            apart[len(place)] = now
+            place.append(-1)
+        else:
+            place.append(given + len(found))
+            found.append(now)
+    return tuple(found)
 
 
 def _kept(terms: Sequence[str], needed: str, sizes: Mapping[str, int]) -> str:
