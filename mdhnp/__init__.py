@@ -30,7 +30,7 @@ from mdhnp.runtime import executors
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
-    from mdhnp import skeletons
+    from mdhnp import skeletons, tuning
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.calls.prepare import Prepared, prepare
     from mdhnp.calls.tracing import TracingError
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.pending import LaunchError
     from mdhnp.runtime.programs import BuildError
+    from mdhnp.schedule import IllegalSchedule
     from mdhnp.version import __version__ as __version__
 
 __array_api_version__ = "2024.12"
@@ -60,11 +61,11 @@ __array_api_version__ = "2024.12"
 __all__ = [
     "Array", "array", "asarray", "empty", "from_buffer", "from_dlpack", "BuildError", "Computation", "Device",
     "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d", "conv2d",
-    "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused", "fallback_counts", "asum",
-    "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv", "host_counts", "index", "inner",
-    "interpret", "kron", "linalg", "matmul", "matvec", "memory_info", "md_hom", "outer", "patch", "pw", "ps",
-    "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil", "synchronize", "tensordot", "trace", "tune",
-    "Tuned", "TracingError", "vdot", "vecdot", "vecmat",
+    "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused", "fallback_counts",
+    "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv",
+    "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec", "memory_info", "md_hom",
+    "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil", "synchronize",
+    "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 
@@ -72,8 +73,8 @@ executors.register(lambda: import_module("mdhnp.distributed.executor"))
 
 
 def __getattr__(name: str) -> Any:
-    if name == "skeletons":
-        return import_module("mdhnp.skeletons")  # which makes it an attribute
+    if name in ("skeletons", "tuning"):
+        return import_module(f"mdhnp.{name}")  # which makes it an attribute
     if name not in LATER:
         reason = NOT_OFFERED.get(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f", which {reason}" if reason else ""))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdhnp.calls.candidates import choose
-from mdhnp.calls.kernels import procedures_of
+from mdhnp.calls.kernels import procedures_of, repeating, staged
 from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
@@ -18,9 +18,10 @@ from mdhnp.frontend.fuse import Fused
 from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Transfer, watched
+from mdhnp.schedule import Schedule
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
-_ORIGINS = {"tuned": "tuned", "default": "default", "general": "for all sizes"}
+_ORIGINS = {"tuned": "tuned", "default": "default", "general": "for all sizes", "given": "config.schedule"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Explanation:
     copies: tuple[Transfer, ...]
     exchanges: tuple[exchange.Exchange, ...] = ()
     rewriting: Rewriting | None = None
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """One for each kernel, in order, for ``mdhnp.config(schedule=)`` to repeat the call, or to begin from."""
+        return tuple([s for plan in self.launches if isinstance(plan, Kernels) for s in repeating(plan)])
 
     @property
     def loops(self) -> str:
@@ -108,7 +114,14 @@ class Explanation:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return f"{self.summary}\nloops\n{self.loops}\nsource\n{self.source}" if self.source else self.summary
+        if not self.source:
+            return self.summary
+        stages = [stage.mdhom for plan in self.launches if isinstance(plan, Kernels) for stage in staged(plan.mdhom)]
+        shown = [
+            f"# {h} of {'×'.join(map(str, h.extents))}\n{s!r}" for h, s in zip(stages, self.schedules, strict=True)
+        ]
+        schedules = "\n".join(shown)
+        return f"{self.summary}\nschedules\n{schedules}\nloops\n{self.loops}\nsource\n{self.source}"
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:

@@ -60,6 +60,7 @@ _HEAVY = {
     "runtime.devices": "Device NoDeviceError device devices",
     "runtime.pending": "LaunchError",
     "runtime.programs": "BuildError",
+    "schedule": "IllegalSchedule",
     "version": "__version__",
 }
 

@@ -5,6 +5,7 @@ more than two dictionaries are asked.
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,7 +31,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "auto",
-    "specialise": "auto", "precision": "highest", "debug": 0,
+    "specialise": "auto", "precision": "highest", "debug": 0, "schedule": None,
 }  # fmt: skip
 _VARIABLES = {
     "tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "precision": "MDHNP_PRECISION", "debug": "MDHNP_DEBUG",
@@ -46,13 +47,15 @@ class Mode:
     tuning: Tuning
     specialise: Specialise
     precision: Level
+    #: The schedules of a call's kernels, in order; none where they are chosen.
+    schedules: tuple[Any, ...] = ()
     #: Whether operands are views of a device's own memory, which NumPy cannot compute with.
     resident: bool = False
 
     @property
     def of_views(self) -> "Mode":
         """The same settings for operands that are views of a device's own memory."""
-        return _mode("never", self.tuning, self.specialise, self.precision, True)
+        return _mode("never", self.tuning, self.specialise, self.precision, self.schedules, True)
 
     @cached_property
     def decides(self) -> Literal["never", "estimates", "measurements"]:
@@ -68,19 +71,25 @@ class Mode:
 
     def at(self, precision: Any, where: str) -> "Mode":
         """The same settings for a call that says its own precision; `where`, for errors, is what says it."""
-        return _mode(self.host, self.tuning, self.specialise, _checked("precision", precision, where), False)
+        checked = _checked("precision", precision, where)
+        return _mode(self.host, self.tuning, self.specialise, checked, self.schedules)
 
 
-@lru_cache
-def _mode(host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, resident: bool) -> Mode:
-    if precision == "high":
-        return _mode(host, tuning, specialise, "highest", resident)
-    return Mode(host, tuning, specialise, precision, resident)
+#: As many as entries are kept, each of which is of one mode.
+_made = lru_cache(maxsize=4096)(Mode)
 
 
-_MODE = ("host", "tuning", "specialise", "precision")
+def _mode(
+    host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, schedules: Any, resident: bool = False
+) -> Mode:
+    if schedules:  # they say all that is chosen otherwise
+        host, tuning, specialise = "never", "off", "always"
+    return _made(host, tuning, specialise, "highest" if precision == "high" else precision, schedules or (), resident)
+
+
+_MODE = ("host", "tuning", "specialise", "precision", "schedule")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
-    _ = _mode(*_each, False).of_views  # now, when no two threads can make one
+    _ = _mode(*_each, ()).of_views  # now, when no two threads can make one
 
 _changing = process.lock()
 
@@ -96,7 +105,7 @@ class _Block:
 
     def mode(self, process: Mapping[str, Any]) -> Mode:
         if self._process is not process:
-            self._mode = _mode(*[self.changes.get(name, process[name]) for name in _MODE], False)
+            self._mode = _mode(*[self.changes.get(name, process[name]) for name in _MODE])
             self._process = process
         return self._mode
 
@@ -203,6 +212,13 @@ class Config:
         "``MDHNP_DEBUG`` gives the first value.",
     )
 
+    schedule: Any = _setting(
+        "schedule",
+        "The :class:`mdhnp.tuning.Schedule` by which a call's kernel computes, exactly, or a sequence of them for a "
+        "call of several kernels, as :func:`mdhnp.explain` gives them; meant for a block around one call. One that is "
+        "not legal for the call is an :class:`mdhnp.IllegalSchedule`. None: schedules are chosen.",
+    )
+
     @property
     def mode(self) -> Mode:
         """The settings by which plans are chosen."""
@@ -212,7 +228,7 @@ class Config:
 
     def _set(self, values: Mapping[str, Any]) -> None:
         """Give the process other values: always a new dictionary, for who compares it with the one seen before."""
-        object.__setattr__(self, "_process", {**values, "mode": _mode(*[values[name] for name in _MODE], False)})
+        object.__setattr__(self, "_process", {**values, "mode": _mode(*[values[name] for name in _MODE])})
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
@@ -249,9 +265,24 @@ def _checked(name: str, value: Any, where: str) -> Any:
     elif name == "budget":
         if not isinstance(value, int | float) or not isfinite(value) or value <= 0:
             raise ValueError(f"{where}: {value!r} is no positive number of seconds")
+    elif name == "schedule":
+        return None if value is None else _schedules(value, where)
     elif not isinstance(value, int) or value < 1:
         raise ValueError(f"{where}: {value!r} is no integer of at least 1")
     return value
+
+
+def _schedules(value: Any, where: str) -> tuple[Any, ...]:
+    """Give one schedule or several as a tuple."""
+    each = tuple(value) if isinstance(value, tuple | list) else (value,)
+    module = sys.modules.get("mdhnp.schedule.schedule")  # is loaded, where there is a schedule
+    if module is None or not each or not all(isinstance(s, module.Schedule) for s in each):
+        raise ValueError(f"{where}: {value!r} is neither None nor a mdhnp.tuning.Schedule nor a sequence of them")
+    try:
+        hash(each)
+    except TypeError:
+        raise ValueError(f"{where}: the fields of a schedule are numbers, texts and tuples: {value!r}") from None
+    return each
 
 
 config = Config(os.environ)

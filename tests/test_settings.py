@@ -1,9 +1,11 @@
 """Settings: of the process, of a block in one thread, and the values they take."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
+from mdhnp.schedule import Schedule
 from mdhnp.settings import Config, config
 
 
@@ -70,6 +72,9 @@ def test_the_environment_says_what_is_shown(text, value):
         ("budget", "long", "positive number of seconds"),
         ("evaluations", 0, "integer of at least 1"),
         ("evaluations", 2.5, "integer of at least 1"),
+        ("schedule", "fast", "neither None nor a mdhnp.tuning.Schedule"),
+        ("schedule", (), "neither None nor a mdhnp.tuning.Schedule"),
+        ("schedule", replace(Schedule.plain((3,), 1), num_wg=[1]), "are numbers, texts and tuples"),
     ],
 )
 def test_wrong_values(name, value, says):
@@ -109,3 +114,7 @@ def test_the_mode_is_that_of_the_settings_in_force():
     assert (mine.mode.host, mine.mode.tuning) == (first.host, "off")
     mine.tuning = first.tuning
     assert mine.mode is first
+    given = Schedule.plain((3,), 1)
+    with mine(schedule=given, tuning="full"):
+        assert (mine.schedule, mine.mode.schedules, mine.mode.tuning) == ((given,), (given,), "off")
+        assert mine.mode.of_views.schedules == mine.mode.at("high", "").schedules == (given,)

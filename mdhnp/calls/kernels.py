@@ -6,6 +6,7 @@ Takes a request, gives a plan. Each function asks one folder. It must not know w
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,11 @@ from mdhnp.runtime.overlap import SliceJob, overlapped
 from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
-from mdhnp.schedule import IllegalSchedule
+from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
+from mdhnp.schedule.general import adapt
+from mdhnp.settings import Mode
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.warning import warn
@@ -50,10 +53,43 @@ def own(request: Request, why: str) -> Kernels | SlicedKernels:
     text.
     """
     h, device = request.mdhom, request.device
+    if request.mode.schedules:
+        return _as_told(request, why)
     double = [t for t in h.dtypes if t.char in "dD"]
     if double and not device.caps.fp64:
         raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
     return sliced(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
+
+
+def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
+    """Give each step of a call those of the settings' schedules that are for its kernels."""
+    counts = [0 if r.empty else len(stages(r.mdhom)) for r in requests]
+    if sum(counts) != len(mode.schedules):
+        raise IllegalSchedule(f"config.schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
+    each = iter(mode.schedules)
+    return [replace(r, schedules=tuple(islice(each, n))) for r, n in zip(requests, counts, strict=True)]
+
+
+def _as_told(request: Request, why: str) -> Kernels:
+    """Make kernels with the schedules that the settings say; IllegalSchedule if one is not for its stage."""
+    device, each = request.device, [stage.mdhom for stage in staged(request.mdhom)]
+    try:
+        if _is_too_large(request.mdhom, device):
+            raise IllegalSchedule("arrays are larger than the largest buffer")
+        for h, s in zip(each, request.schedules, strict=True):
+            check(h, s, device.caps)
+        return fixed(request, [Scheduled(s, "given") for s in request.schedules], why)  # which checks a second kernel's
+    except IllegalSchedule as error:
+        of = " and then ".join([f"{h} of {'×'.join(map(str, h.extents))}" for h in each])
+        raise IllegalSchedule(f"config.schedule: {error} ({of}, on {device.name})") from None
+
+
+def repeating(plan: Kernels) -> tuple[Schedule, ...]:
+    """Give schedules by which a call is computed as by a plan: of one for all sizes, fitted to those of the call."""
+    if plan.origins != ("general",):
+        return plan.schedules
+    (stage,), caps = staged(plan.mdhom), plan.device.caps
+    return (adapt(stage.mdhom, replace(plan.schedules[0], second=None), caps) or _default(stage.mdhom, caps),)
 
 
 def sliced(request: Request, why: str) -> SlicedKernels | None:

@@ -20,7 +20,7 @@ from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
 #: Settings by which kernels with the best schedules known compute all calls.
-BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always"}
+BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always", "schedule": None}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mdhnp.settings import Mode
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.layout import Layout
+    from mdhnp.schedule import Schedule
 
 Array = npt.NDArray[Any]
 
@@ -100,6 +101,8 @@ class Request:
     into: bool = False
     #: NumPy's function for it, where there is one and it may compute.
     numpy: NumpyFunction | None = field(default=None, compare=False, repr=False)
+    #: Those of the mode's schedules that are for it, one a stage.
+    schedules: "tuple[Schedule, ...]" = ()
 
     @property
     def device(self) -> "Device":

@@ -94,7 +94,7 @@ class CallRequest:
             numpy = known_to_numpy(h, self.mode, into=into, own=self.described.numpy)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
             layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
-        return requests
+        return loading.kernels.dealt(requests, self.mode) if self.devices and self.mode.schedules else requests
 
     def _start(self, graph: Graph, requests: Sequence[Request], call: "CallRequest | None") -> Start | None:
         if self._is_one_step(graph):

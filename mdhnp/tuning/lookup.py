@@ -21,8 +21,8 @@ GENERATOR = "3"
 #: A search tries schedules of the same family where extents differ by so many times at most.
 _NEAR = 4.0
 
-#: Tuned for exactly this, or chosen without any measurement: for this, or for all sizes.
-Origin = Literal["tuned", "default", "general"]
+#: Tuned for exactly this; chosen without any measurement, for this or for all sizes; said by the user.
+Origin = Literal["tuned", "default", "general", "given"]
 
 
 class Scheduled(NamedTuple):

@@ -1,0 +1,104 @@
+"""Schedules that the user says: a call computes by exactly these, or tells which rule one breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.calls.store import forget
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import LocalCopy, Schedule
+
+RNG = np.random.default_rng(0)
+A, B, C = (RNG.random(shape, np.float32) for shape in ((37, 41), (41, 23), (23, 19)))
+#: The canonical form of A @ B.
+PLAIN = Schedule.plain((37, 23, 41), 2)
+
+NESTED = mdhnp.md_hom(lambda x: x, {"i": mdhnp.pw("add"), "j": mdhnp.pw("max")}, "A[i,j] -> O[]", nested=True)
+CALLS: dict[str, Callable[..., Any]] = {
+    "product": lambda a, b, c: mdhnp.matmul(a, b),
+    "three operands": lambda a, b, c: mdhnp.einsum("ij,jk,kl->il", a, b, c),
+    "operators that nest": lambda a, b, c: NESTED(a),
+    "scan": lambda a, b, c: mdhnp.cumulative_sum(a, axis=1),
+    "map": lambda a, b, c: mdhnp.outer(a[0], b[0]),
+    "rows": mdhnp.fuse(lambda a, b, c: mdhnp.exp(a - mdhnp.max(a, axis=1, keepdims=True))),
+}
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Any:
+    forget()
+    with mdhnp.config(host="never", tuning="off"):
+        yield
+    forget()
+
+
+@pytest.mark.parametrize("specialise", ["auto", "always"])
+@pytest.mark.parametrize("resident", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_explain_prints_repeats_the_call(device: Device, name: str, resident: bool, specialise: Any) -> None:
+    arrays = [mdhnp.asarray(a, device=device) if resident else a for a in (A, B, C)]
+    with mdhnp.config(specialise=specialise):
+        first = mdhnp.explain(CALLS[name], *arrays)
+        right = np.asarray(mdhnp.asarray(CALLS[name](*arrays)).numpy())
+    lines = str(first).splitlines()
+    printed = [eval(line, {"Schedule": Schedule, "LocalCopy": LocalCopy}) for line in lines if line[:9] == "Schedule("]
+    assert tuple(printed) == first.schedules
+    with mdhnp.config(schedule=printed):
+        again = mdhnp.explain(CALLS[name], *arrays)
+        found = np.asarray(mdhnp.asarray(CALLS[name](*arrays)).numpy())
+    assert again.schedules == first.schedules
+    assert {origin for plan in again.launches for origin in plan.origins} == {"given"}
+    np.testing.assert_allclose(found, right, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        PLAIN,
+        PLAIN.at(0, num_wg=4, local_tile=10, num_wi=2),
+        PLAIN.at(2, num_wg=3, local_tile=14),  # a split reduction, by a default second kernel
+        replace(PLAIN.at(2, num_wg=3, local_tile=14), second=Schedule.plain((851, 3), 1)),
+        replace(PLAIN.at(1, private_tile=4, local_tile=20), vector_dim=1, vector_width=4),
+        replace(PLAIN, local_copies=(LocalCopy((1, 0)), None), private_copies=(True, True)),
+    ],
+    ids=["plain", "groups", "split", "second", "vectors", "copies"],
+)
+def test_a_call_computes_by_the_schedule(device: Device, schedule: Schedule) -> None:
+    with mdhnp.config(schedule=schedule):
+        np.testing.assert_allclose(mdhnp.matmul(A, B), A @ B, rtol=1e-5)
+        assert mdhnp.explain(mdhnp.matmul, A, B).schedules == (schedule,)
+    assert mdhnp.explain(mdhnp.matmul, A, B).schedules != (schedule,)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "says"),
+    [
+        (PLAIN.at(0, local_tile=99), "local_tile: 99 in dimension 0 of extent 37"),
+        (Schedule.plain((37, 23), 2), "num_wg: 2 values for 3 dimensions"),
+        (replace(PLAIN, vector_width=3), "vector_width: 3 is none of 1, 2, 4, 8, 16"),
+        (replace(PLAIN.at(2, num_wg=3, local_tile=14), second=PLAIN), "num_wg: 3 values for 2 dimensions"),
+        ((PLAIN, PLAIN), "2 for a call of 1 kernels"),
+    ],
+    ids=["tile", "rank", "vectors", "second", "count"],
+)
+def test_what_is_illegal_is_said(device: Device, schedule: Any, says: str) -> None:
+    with (
+        mdhnp.config(schedule=schedule),
+        pytest.raises(mdhnp.IllegalSchedule, match=r"^matmul: config\.schedule: ") as e,
+    ):
+        mdhnp.matmul(A, B)
+    assert says in str(e.value)
+
+
+def test_numpy_does_not_compute_and_nothing_is_tuned(device: Device) -> None:
+    with mdhnp.config(host="auto", tuning="full", schedule=PLAIN):
+        shown = mdhnp.explain(mdhnp.matmul, A, B)
+        assert (shown.launches[0].why, shown.schedules) == ("config.schedule says how", (PLAIN,))
+        (ready,) = mdhnp.prepare(mdhnp.matmul, A, B)  # by the schedules that are chosen
+        assert ready.device is device
