@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from contractions import PECULIAR, Contraction, contraction, halves, matrix_schedule
+from contractions import ALL_TYPES, PECULIAR, Contraction, contraction, halves, matrix_schedule
 from ir_walk import walk_all
 from kernels import GEMM
 from matrices import built, first_schedule, on_multiplying_devices, run_in_ir, schedules_of, sums
@@ -82,6 +82,18 @@ def test_values_on_devices(multiplying: Device, seed: int) -> None:
     program, _ = built(steps, s, caps)
     (got,) = execute(multiplying, one.mdhom, one.arrays, program)
     one.assert_right(got)
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_compilers_do_not_see_rounds_of_two_dimensions(asynchronous: bool) -> None:
+    """A convolution of tiles along rows and channels, of whose rounds NVIDIA's compiler made wrong addresses."""
+    one = contraction(411, ALL_TYPES, 2_000_000)
+    caps = replace(MATRICES, async_copies=asynchronous)
+    p = Seeded(411)
+    p.integer(0, 2)  # as tests/device_run.py draws it
+    s = matrix_schedule(p, lowered(one.mdhom)[0].mdhom, caps)
+    program, _ = built(lowered(one.mdhom), s, caps)
+    assert "opaque(ahead)" in program.source
 
 
 #: Sums of two products, of floats that may be contracted or of integers.

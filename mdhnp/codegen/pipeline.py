@@ -60,7 +60,8 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
             places = sum([_fill(c, n, lanes[n] if asynchronous else 1, asynchronous) for n in c.staged])
         if behind:
             _, left = registers(c.s) or (0, 255)
-            c.build.add(Let(_PRODUCER, variable(c.item_id) % behind, anew=places * _KEPT > left))
+            many = places * _KEPT > left
+            c.build.add(Let(_PRODUCER, variable(c.item_id) % behind, unknown_to="assembler" if many else ""))
         for statement in copies:
             c.build.add(statement)
     with c.build.part() as prepare:
@@ -94,6 +95,12 @@ def _begin(c: Context, number: Var, counts: dict[int, Index], last: Index | None
     left = variable(number)
     c.build.let(c.slot, left % c.s.stages)
     left = left if last is None else c.build.named("inside", least(left, last))
+    if number == _FILLED and len(counts) > 1 and c.subgroup:
+        # NVIDIA's compiler makes quotient and remainder of `now + 1` in 8 bits where they fit, and takes the 1 out of a
+        # remainder that is negative without it: addresses were 256 elements off (driver 580).
+        tile = c.build.var("tile", 0, inf)
+        c.build.add(Let(tile, left, unknown_to="compiler"))
+        left = variable(tile)
     found = {}
     for place, (d, count) in reversed([*enumerate(counts.items())]):
         found[d] = left % count if place else left

@@ -60,7 +60,8 @@ def _line(s: st.Stmt) -> str:
         case st.Barrier():
             return f"barrier  # {', '.join(s.between)}" if s.between else "barrier"
         case st.Let():
-            return f"let {_target(s.target)} = {'anew ' if s.anew else ''}{_right(s.value)}"
+            hidden = f"unknown to the {s.unknown_to}: " if s.unknown_to else ""
+            return f"let {_target(s.target)} = {hidden}{_right(s.value)}"
         case st.Declare():
             return f"var {_target(s.target)} = {_right(s.value)}"
         case st.Assign():

@@ -7,6 +7,7 @@ compare as data. `builder.py` makes them in order, `passes.py` changes them, `sh
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
 from mdhnp.codegen.ir.values import Buffer, CTextCall, Load, Outside, Register, Value
@@ -62,9 +63,9 @@ class Let:
 
     target: Register | Var
     value: Value | Index
-    #: Whether compilers must not know that an index is the same in each round of a loop: then what follows from it is
-    #: computed in each one, and takes no registers in between.
-    anew: bool = False
+    #: Who must not know what an index follows from: NVIDIA's compiler, or its assembler, too, so that what is made of
+    #: it is computed in each round of a loop, and takes no registers in between.
+    unknown_to: Literal["", "compiler", "assembler"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,12 @@ def anew(helpers: Helpers) -> str:
     return helpers.define("int", "anew", "int x", body)
 
 
+def opaque(helpers: Helpers, kind: str) -> str:
+    """Ask for a function of a number that gives it back, which the compiler cannot know; it takes no instruction."""
+    register = "l" if kind == "long" else "r"
+    return helpers.define(kind, "opaque", f"{kind} x", f'asm("" : "+{register}"(x)); return x;')
+
+
 def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool) -> str:
     """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
 

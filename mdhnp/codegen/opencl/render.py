@@ -114,10 +114,12 @@ class _Kernel:
     def _declared(self, s: ir.Let | ir.Declare) -> str:
         """A declaration, without what comes before the type."""
         value = self._right(s.value)
-        if isinstance(s, ir.Let) and s.anew and isinstance(s.value, Index):
+        kind = self._helpers.index if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
+        if isinstance(s, ir.Let) and s.unknown_to == "compiler":
+            value = f"{ptx.opaque(self._helpers, kind)}({value})"
+        elif isinstance(s, ir.Let) and s.unknown_to and isinstance(s.value, Index):
             bits = int(s.value.range()[1]).bit_length()  # of what is not negative
             value = f"{ptx.anew(self._helpers)}({value}) & {(1 << bits) - 1}"
-        kind = self._helpers.index if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
         return f"{kind} {self._values.declare(s.target)} = {value};"
 
     def _for(self, s: ir.For) -> None:
