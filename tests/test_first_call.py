@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "mdhnp"
 #: Functions that decide something, in the order in which they run, each with its question.
 WALK = [
     ("frontend/gufuncs.py", "matmul", "are there arguments beside the arrays?"),
-    ("calls/call.py", "call", "was this call made before? are there Arrays?"),
+    ("calls/call.py", "call", "was this call made before? are there Arrays, or sparse operands?"),
     ("calls/call.py", "_first", "what does each answer below lead to?"),
     ("calls/operands.py", "unsupported", "can kernels compute with these types?"),
     ("calls/store.py", "EntryStore.recall", "was it made so long ago that its entry is an old one?"),

@@ -15,7 +15,7 @@ from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.indices import looking
-from mdhnp.calls.operands import fallback, unsupported
+from mdhnp.calls.operands import fallback, is_sparse, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Routine, described
 from mdhnp.calls.steps import CallRequest, at_precision
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
@@ -56,6 +56,8 @@ def call(
     found = find(entries, what, devices, mode, operands)
     if found is not None:
         return found.run(operands)
+    if what[0].sparse is not None and any(map(is_sparse, operands)):
+        return what[0].sparse(operands, precision, *what[1:])
     given = _Arguments(what, operands, dtypes, numpy, owners)
     if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)
@@ -141,7 +143,7 @@ def _planned(
     if held:  # where the operands are
         held = held if given.device is None else on_device(held, given.device, routine.convert)
         take = lambda read: (*(read if computed.take is None else computed.take(read)), *held)  # noqa: E731
-    if any([step.mdhom.last.index_sources for step in computed.graph.steps]):
+    if any([step.mdhom.last.looked_at for step in computed.graph.steps]):
         take = looking(computed.graph, take, given.device)
     layouts = tuple([(Layout.of(a), a.dtype) for a in (*computed.inputs(arrays), *held)])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()

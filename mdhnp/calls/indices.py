@@ -19,9 +19,9 @@ def looking(graph: Graph, take: _Take | None, device: "Device | None") -> _Take:
     `device` is where they are, if it has memory of its own: it is waited for then. ValueError if indices are computed
     by another step, where nobody could look at them, TypeError if they are on several devices.
     """
-    asked = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.index_sources]
+    asked = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.looked_at]
     for h, inputs in asked:
-        for number in h.index_sources:
+        for number in h.looked_at:
             name = h.inputs[number].name
             if inputs[number] >= graph.given:
                 raise ValueError(
@@ -35,7 +35,7 @@ def looking(graph: Graph, take: _Take | None, device: "Device | None") -> _Take:
         for h, inputs in asked:
             arrays: list[Any] = [found[n] if n < len(found) else None for n in inputs]
             if device is not None and device.own_memory:
-                sources = h.index_sources
+                sources = h.looked_at
                 arrays = [device.memory.download(device, a) if n in sources else a for n, a in enumerate(arrays)]
             check_indices(h, arrays)
         return found

@@ -4,6 +4,7 @@ Takes what a user passes for an array and gives ndarrays that a kernel can addre
 with such a reason go to NumPy here and nowhere else, and are counted. It must not know what is computed.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, cast
@@ -91,6 +92,12 @@ def foreign(a: Any, protocol: str = "__array_function__") -> bool:
 
 
 _MISSING = object()
+
+
+def is_sparse(a: Any) -> bool:
+    """Whether an operand is one of SciPy's sparse arrays or matrices; SciPy is not imported for that."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and module.issparse(a)
 
 
 def not_copied(arrays: Sequence[Array]) -> str | None:

@@ -132,7 +132,10 @@ def segment(c: Context, d: int, point: Mapping[int, Index]) -> tuple[Index, Inde
         return None
     view, most = c.h.inputs[found.source], c.h.extents[d] + 1
     places = [[index_at(i, point) for i in view.accesses[access]] for access in found.ends]
-    begin, end = (element_of(c.buffer(view), flat(c, view, at), most, counted=False) for at in places)
+    known = 0 if found.boundary else most
+    begin, end = (element_of(c.buffer(view), flat(c, view, at), known, counted=False) for at in places)
+    if found.boundary is not None:
+        begin, end = (call(found.boundary, each, constant(most)) for each in (begin, end))
     return c.build.named("begin", begin), c.build.named("end", end)
 
 

@@ -153,12 +153,12 @@ def contraction(terms: Terms, output: str, arrays: Arrays, dtype: Any = None, co
     """
     types = tuple([a.dtype for a in arrays])
     result = np.dtype(dtype) if dtype is not None else np.result_type(*types)
-    return combined(terms, output, arrays, _functions(types, result, conjugate), (result,))
+    return combined(terms, output, arrays, sum_of_products(types, result, conjugate), (result,))
 
 
 @lru_cache(maxsize=1024)
-def _functions(types: tuple[np.dtype[Any], ...], result: np.dtype[Any], conjugate: bool) -> Functions:
-    """The product of one element of each operand, how these are added, and what rounds the sums."""
+def sum_of_products(types: tuple[np.dtype[Any], ...], result: np.dtype[Any], conjugate: bool) -> Functions:
+    """Give the product of one element of each operand, how these are added, and what rounds the sums."""
     # As in NumPy, products and sums of float16 are float32 ones, rounded once.
     computed = np.dtype(np.float32) if result == np.float16 else result
     logical = result == np.bool_

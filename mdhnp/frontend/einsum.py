@@ -20,6 +20,7 @@ from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
 from mdhnp.frontend.public import PAPER, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
+from mdhnp.frontend.sparse import Product, sparse_product
 from mdhnp.mdh import Graph, MdHom
 
 Array = npt.NDArray[Any]
@@ -29,7 +30,8 @@ Array = npt.NDArray[Any]
     "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
     subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "
     "``...`` stands for broadcast axes. NumPy's other form, ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, works too.",
-    operands="array_like: The arrays. Any strides; they are read in place.",
+    operands="array_like: The arrays. Any strides; they are read in place. One may be a sparse array or matrix of "
+    "SciPy's: where the output has all of its axes, the result is sparse, too.",
     dtype="dtype, optional: Type to compute in; by default the operands' common type. Integers wrap, booleans use "
     "`and` and `or`.",
     order='{"K", "C", "F", "A"}: Memory order of the result. "K": C order if all operands are C-contiguous, else '
@@ -149,11 +151,23 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
     return result if result is given.get("out") or getattr(result, "base", None) is None else result.copy()
 
 
-_EINSUM = Routine("einsum", _describe, _numpys, _converted)
+def _sparse(
+    operands: Sequence[Any], precision: Any, subscripts: str, optimize: Any, wanted: np.dtype[Any] | None = None,
+    order: str = "K", casting: Any = "safe", to: tuple[int, np.dtype[Any]] | None = None, *,
+    ring: Semiring | None = None,
+) -> Any:  # fmt: skip
+    """Make a call with a sparse operand, for which there is no path: all operands are multiplied at once."""
+    terms, kept = parse(subscripts, tuple([np.ndim(x) for x in operands]))
+    out = None if to is None else to[1]
+    return sparse_product(Product("einsum", terms, kept, wanted, ring, order, casting, out), operands, precision)
+
+
+_EINSUM = Routine("einsum", _describe, _numpys, _converted, _sparse)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
-    "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted
-)
+    "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted,
+    lambda operands, precision, ring, *others: _sparse(operands, precision, *others, ring=ring),
+)  # fmt: skip
 
 
 def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

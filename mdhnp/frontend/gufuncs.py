@@ -19,6 +19,7 @@ from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
+from mdhnp.frontend.sparse import Product, sparse_product
 from mdhnp.mdh import Graph, MdHom
 
 Array = npt.NDArray[Any]
@@ -51,7 +52,8 @@ _product = partial(
     "Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.",
     x1="array_like: Of shape (..., n, k); a vector (k,) is taken for a row, whose axis is left out of the result. "
     f"{_STACKS}",
-    x2="array_like: Of shape (..., k, m); a vector (k,) is taken for a column, likewise.",
+    x2="array_like: Of shape (..., k, m); a vector (k,) is taken for a column, likewise. One of both may be a sparse "
+    "array or matrix of SciPy's.",
     multiply="ufunc, str or callable, optional: What stands for the product, as in :func:`mdhnp.einsum`.",
     add="ufunc, str, callable or pw(...), optional: What stands for the sum, likewise.",
     semiring="Semiring, optional: Both together.",
@@ -293,12 +295,28 @@ def _describe(
     return Described(h, None if axes is None else take, give)
 
 
+def _sparse(
+    operands: Sequence[Any], precision: Any, wanted: np.dtype[Any] | None = None, order: Any = "K",
+    casting: Any = "same_kind", axes: Any = None, keepdims: bool = False, to: np.dtype[Any] | None = None, *,
+    ring: Semiring | None = None,
+) -> Any:  # fmt: skip
+    """Make a call of `matmul` with a sparse operand."""
+    if axes is not None:
+        raise TypeError("axes: of a sparse operand they are where they are; write an einsum")
+    terms, result = _labelled(_cores_of("matmul", [np.ndim(x) for x in operands]), operands)
+    return sparse_product(Product("matmul", terms, result, wanted, ring, order, casting, to), operands, precision)
+
+
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
-    Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
+    Routine(
+        name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"),
+        _sparse if name == "matmul" else None,
+    )
     for name in _CORES
-)
+)  # fmt: skip
 repeatable(lambda rank: (_MATMUL,))(matmul)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
-    "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert
-)
+    "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert,
+    lambda operands, precision, ring, *others: _sparse(operands, precision, *others, ring=ring),
+)  # fmt: skip

@@ -216,13 +216,30 @@ def _at_once(traced: _TypedSemiring, terms: Terms, output: str, arrays: Sequence
         functions = _placed(traced, len(output), tuple([n for _, n in reduced]))
     else:
         fixed = frozenset([n for n, term in enumerate(terms) if {*term} <= {*output}])
-        source = Source(traced.scalar, fixed, frozenset(range(len(output))))
-        functions = Functions(traced.scalar, _resolved(traced.add, source) if reduced else CC)
+        functions = _combining(traced, fixed, len(output)) if reduced else Functions(traced.scalar, CC)
     operator = functions.combine.operator
     if 0 in [n for _, n in reduced] and (isinstance(traced.add, str) or operator is None or operator.identity is None):
         label = next(label for label, n in reduced if n == 0)
         raise ValueError(f"add: {_shown(traced.add)} of nothing has no value, and axis {label!r} has no elements")
     return combined(terms, output, arrays, functions)
+
+
+def combining(
+    semiring: Semiring, types: tuple[DType, ...], dtype: DType | None, fixed: frozenset[int], kept: int
+) -> Functions:
+    """Give a semiring's functions of operands of some types, of which those `fixed` do not move with what is combined.
+
+    TypeError where they number what they combine.
+    """
+    if _is_place(semiring.add):
+        raise TypeError(f"{semiring.add} numbers all elements, sparse operands have entries only")
+    return _combining(_traced(semiring, types, dtype or semiring.dtype), fixed, kept)
+
+
+def _combining(traced: _TypedSemiring, fixed: frozenset[int], kept: int) -> Functions:
+    assert not isinstance(traced.add, str)
+    source = Source(traced.scalar, fixed, frozenset(range(kept)))
+    return Functions(traced.scalar, _resolved(traced.add, source))
 
 
 @lru_cache(maxsize=256)

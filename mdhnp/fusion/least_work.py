@@ -196,7 +196,7 @@ def _factors(h: MdHom) -> tuple[_Factor, ...]:
     op = h.operator
     if op is None or not op.commutative or len(h.scalar.results) != 1 or h.nested or h.dims("ps") or 0 in h.extents:
         return ()
-    if any([v.boundary is not None for v in h.inputs]):
+    if h.index_sources or any([v.boundary is not None for v in h.inputs]):
         return ()
     together: dict[frozenset[int], list[_Leaf]] = {}
     moved = [{d for index in h.inputs[n].accesses[a] for d in index.dims()} for n, a in h.accesses]

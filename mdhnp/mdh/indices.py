@@ -14,7 +14,7 @@ from mdhnp.mdh.views import Affine, Indirect, View
 def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
     """Raise IndexError, as NumPy does, where an element that is an index names none of the array; `arrays` are inputs.
 
-    Only of the arrays that are :attr:`~mdhnp.mdh.mdhom.MdHom.index_sources` elements are read.
+    Only of the arrays that are :attr:`~mdhnp.mdh.mdhom.MdHom.looked_at` elements are read.
 
     Examples
     --------
@@ -27,7 +27,8 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
     IndexError: at: index 3 at position (2,) is out of bounds for axis 0 of x, which has 3 elements
     """
     for s in h.segments:
-        _check_segment(h, s, arrays)
+        if s.boundary is None:
+            _check_segment(h, s, arrays)
     for view in h.inputs:
         asked = [(axis, i) for access in view.accesses for axis, i in enumerate(access) if isinstance(i, Indirect)]
         for axis, index in dict.fromkeys(asked) if view.boundary is None else ():

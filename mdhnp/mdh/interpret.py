@@ -83,17 +83,21 @@ def _each_segment(h: MdHom, given: Arrays) -> Any:
     """Evaluate for each point of the dimension that a segment depends on, with the points that count then."""
     s, *others = h.segments
     whole, stored = replace(h, segments=tuple(others)), [np.empty(v.shape, v.dtype) for v in h.outputs]
+    if not h.extents[s.dim]:
+        return interpret(whole, *given)
     (d,) = h.segmented(s) or (None,)
     part: Any
     regions: Any
     for n in range(1 if d is None else h.extents[d]):
         point = [np.asarray(n if e == d else 0) for e in range(h.rank)]
         begin, end = (int(_load(h, s.source, access, given, point)) for access in s.ends)
+        if s.boundary is not None:
+            begin, end = (int(bound_index(each, h.extents[s.dim] + 1, s.boundary)) for each in (begin, end))
         part, arrays, regions = whole, given, ((Ellipsis,),) * len(stored)
         if d is not None:
             made = part_of(whole, d, n, n + 1)
             part, arrays, regions = made.mdhom, made.reads(given), made.outputs
-        if begin == end:  # no part has no points
+        if begin >= end:  # no part has no points
             none = replace(part, extents=tuple([0 if e == s.dim else m for e, m in enumerate(part.extents)]))
             values = interpret(none, *arrays)
         else:

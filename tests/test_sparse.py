@@ -1,0 +1,264 @@
+"""Products with an operand of scipy.sparse: NumPy's of the same matrix with all its zeros."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import Array, config, semiring
+from mdhnp.runtime.devices import Device
+
+sparse = pytest.importorskip("scipy.sparse")
+
+_RNG = np.random.default_rng(11)
+_M, _N = 12, 20
+
+
+def _matrix(rows: int = _M, columns: int = _N, dtype: str = "f8", share: float = 0.3) -> Any:
+    """A matrix with empty rows and columns, a long row, and entries that are whole numbers."""
+    dense = _RNG.integers(1, 9, (rows, columns)) * (_RNG.random((rows, columns)) < share)
+    dense[rows // 2], dense[:, columns // 2] = 3, 2
+    dense[1::4], dense[:, ::5] = 0, 0
+    return sparse.csr_array(dense.astype(dtype))
+
+
+def _whole(*shape: int, dtype: str = "f8") -> Any:
+    return _RNG.integers(-9, 9, shape).astype(dtype)
+
+
+class Case(NamedTuple):
+    """Subscripts, and operands, of which None is the matrix."""
+
+    subscripts: str
+    operands: tuple[Any, ...]
+
+    def given(self, matrix: Any, dtype: str = "f8") -> list[Any]:
+        return [matrix if x is None else x.astype(dtype) for x in self.operands]
+
+    def dense(self, matrix: Any, dtype: str = "f8") -> Any:
+        return np.einsum(self.subscripts, *self.given(matrix, dtype))
+
+
+CASES = {
+    "vector": Case("ij,j->i", (None, _whole(_N))),
+    "from the left": Case("i,ij->j", (_whole(_M), None)),
+    "matrix": Case("ij,jk->ik", (None, _whole(_N, 37))),
+    "strided": Case("ij,jk->ik", (None, _whole(3 * _N, 40)[::-3, ::2])),
+    "matrix from the left": Case("ki,ij->kj", (_whole(5, _M), None)),
+    "transposed": Case("ij,jk->ki", (None, _whole(_N, 6))),
+    "columns kept": Case("ij,ik->kj", (None, _whole(_M, 17))),
+    "stack": Case("ij,ajk->aik", (None, _whole(3, _N, 4))),
+    "sums of rows": Case("ij->i", (None,)),
+    "sums of columns": Case("ij->j", (None,)),
+    "sum": Case("ij->", (None,)),
+    "dot": Case("ij,ij->", (None, _whole(_M, _N))),
+    "quadratic": Case("i,ij,j->", (_whole(_M), None, _whole(_N))),
+    "dots of rows": Case("ij,ij->i", (None, _whole(_M, _N))),
+    "repeated": Case("ij,jk->ik", (None, _whole(1, 4))),
+    "three": Case("ij,jr,ir->ir", (None, _whole(_N, 7), _whole(_M, 7))),
+    "entries": Case("ij,ij->ij", (None, _whole(_M, _N))),
+    "scaled": Case("i,ij->ij", (_whole(_M), None)),
+    "sampled": Case("ij,ik,jk->ij", (None, _whole(_M, 17), _whole(_N, 17))),
+    "sampled, transposed": Case("ij,ik,jk->ji", (None, _whole(_M, 3), _whole(_N, 3))),
+}
+FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dia", "dok"]
+
+
+def _as(matrix: Any, name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy's, of many diagonals
+        return matrix.tobsr((3, 2)) if name == "bsr" else matrix.asformat(name)
+
+
+def _full(result: Any) -> Any:
+    return result.toarray() if sparse.issparse(result) else result
+
+
+def _check(case: Case, matrix: Any, dtype: str = "f8") -> Any:
+    got, want = mdhnp.einsum(case.subscripts, *case.given(matrix, dtype)), case.dense(matrix.toarray(), dtype)
+    np.testing.assert_array_equal(_full(got), want)
+    assert got.dtype == want.dtype
+    return got
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("name", CASES)
+def test_formats(name: str, host: Any, device: Device) -> None:
+    with config(host=host):
+        for form in FORMATS:
+            matrix = _as(_matrix(), form)
+            got = _check(CASES[name], matrix)
+            if (" " + CASES[name].subscripts).endswith(("ij", "ji")):
+                kept = {"csc": "csr", "csr": "csc"} if name == "sampled, transposed" else {}
+                stored = form if form in ("csr", "csc", "coo", "bsr") else "csr"
+                assert got.format == kept.get(stored, stored)
+            else:
+                assert type(got) is np.ndarray or isinstance(got, np.generic)
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("dtype", ["?", "i1", "f4", "D"])
+@pytest.mark.parametrize("other", ["?", "u8", "f4", "F"])
+def test_types_are_scipys(dtype: str, other: str, host: Any, device: Device) -> None:
+    with config(host=host):
+        for form in ("csr", "bsr"):
+            matrix, x, y = _as(_matrix(dtype=dtype), form), _whole(_N, 5, dtype=other), _whole(4, _M, dtype=other)
+            for got, want in ((mdhnp.matmul(matrix, x), matrix @ x), (mdhnp.matmul(y, matrix), y @ matrix)):
+                np.testing.assert_array_equal(got, want)
+                assert got.dtype == want.dtype
+
+
+def test_half_precision(device: Device) -> None:
+    matrix, x = _matrix(dtype="f4"), _whole(_N, 5, dtype="e")
+    np.testing.assert_array_equal(mdhnp.matmul(matrix, x, dtype="e"), (matrix @ x.astype("f4")).astype("e"))
+
+
+def _listed(dtype: str) -> Any:
+    """Entries in no order, some of which are at one place."""
+    rows, columns = _RNG.integers(0, _M, 70), _RNG.integers(0, _N, 70)
+    return sparse.coo_array(
+        (_RNG.integers(1, 9, 70).astype("f8"), (rows.astype(dtype), columns.astype(dtype))), (_M, _N)
+    )
+
+
+def _unsorted(dtype: str) -> Any:
+    """The same in groups by rows."""
+    listed = _listed(dtype)
+    order = np.argsort(listed.row, kind="stable")
+    offsets = np.searchsorted(listed.row[order], np.arange(_M + 1)).astype(dtype)
+    made = sparse.csr_array((_M, _N))
+    made.data, made.indices, made.indptr = listed.data[order], listed.col[order].astype(dtype), offsets
+    return made
+
+
+def _longer(dtype: str) -> Any:
+    """Arrays that are longer than they need be."""
+    made = _matrix()
+    made.data, made.indices = np.append(made.data, [7.0, 7.0]), np.append(made.indices, [0, 1]).astype(dtype)
+    made.indptr = made.indptr.astype(dtype)
+    return made
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("made", [_listed, _unsorted, _longer], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("name", ["vector", "matrix", "columns kept", "quadratic", "sampled"])
+def test_entries_as_they_are(name: str, made: Any, dtype: str, host: Any, device: Device) -> None:
+    with config(host=host):
+        _check(CASES[name], made(dtype))
+
+
+@pytest.mark.parametrize("shape", [(0, _N), (_M, 0), (_M, _N)])
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,ik->jk", "ij->", "ij,ij->ij"])
+def test_without_entries(shape: tuple[int, int], subscripts: str, device: Device) -> None:
+    rows, columns = shape
+    others = {"jk": (columns, 3), "ik": (rows, 3), "ij": shape}
+    given = [np.ones(others[term]) for term in subscripts.partition("->")[0].split(",")[1:]]
+    got = mdhnp.einsum(subscripts, sparse.csr_array(shape), *given)
+    np.testing.assert_array_equal(_full(got), np.einsum(subscripts, np.zeros(shape), *given))
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
+@pytest.mark.parametrize("ring", ["min_plus", "max_min", "log", "boolean"])
+def test_semirings(ring: str, format: str, device: Device) -> None:
+    matrix, x = _as(_matrix(share=0.5), format), abs(_whole(_N, 5))
+    absent = {"min_plus": np.inf, "max_min": -np.inf, "log": -np.inf}.get(ring, 0)
+    dense = matrix.toarray()
+    if format == "bsr":  # whose entries are all of a block
+        dense[sparse.bsr_array((np.ones_like(matrix.data), matrix.indices, matrix.indptr)).toarray() == 0] = absent
+    else:
+        dense[dense == 0] = absent
+    over = getattr(semiring, ring)
+    want = mdhnp.matmul(dense, x, semiring=over)
+    np.testing.assert_allclose(mdhnp.matmul(matrix, x, semiring=over), want, 1e-14)
+    np.testing.assert_allclose(mdhnp.einsum("ij,jk->ik", matrix, x, semiring=over), want, 1e-14)
+
+
+def test_more_axes_than_two(device: Device) -> None:
+    dense = _whole(5, 6, 7) * (_RNG.random((5, 6, 7)) < 0.2)
+    b, c = _whole(6, 4), _whole(7, 4)
+    if not hasattr(sparse.coo_array(dense[0]), "coords"):
+        pytest.skip("this SciPy has no arrays of three axes")
+    for subscripts, given in (
+        ("ijk,jr,kr->ir", (b, c)),
+        ("ijk,ir,kr->jr", (_whole(5, 4), c)),
+        ("ijk,k->ijk", (c[:, 0],)),
+    ):
+        got = mdhnp.einsum(subscripts, sparse.coo_array(dense), *given)
+        np.testing.assert_array_equal(_full(got), np.einsum(subscripts, dense, *given))
+
+
+def test_arguments_of_numpys(device: Device) -> None:
+    matrix, x = _matrix(), _whole(_N, 5)
+    out = np.empty((_M, 5))
+    assert mdhnp.matmul(matrix, x, out=out) is out
+    np.testing.assert_array_equal(out, matrix @ x)
+    got = mdhnp.einsum("ij,jk->ik", matrix, x, order="F", dtype="F", casting="same_kind")
+    assert got.flags.f_contiguous
+    assert got.dtype == np.complex64
+    np.testing.assert_array_equal(got, out)
+    blocks = mdhnp.einsum("ij,jk->ik", matrix.tobsr((3, 4)), x, order="F")
+    np.testing.assert_array_equal(blocks, out)
+    np.testing.assert_array_equal(mdhnp.matmul(sparse.csr_matrix(matrix), x), out)
+
+
+def test_arrays(device: Device) -> None:
+    matrix, x = _matrix(), _whole(_N, 5)
+    got = mdhnp.matmul(matrix, mdhnp.asarray(x))
+    assert type(got) is Array
+    np.testing.assert_array_equal(got.numpy(), matrix @ x)
+    np.testing.assert_array_equal(mdhnp.matmul(mdhnp.asarray(x).T, matrix.T).numpy(), x.T @ matrix.T)
+    with pytest.raises(TypeError, match="einsum: a sparse result is the host's"):
+        mdhnp.einsum("ij,j->ij", matrix, mdhnp.asarray(x[:, 0]))
+
+
+def test_changed_in_place(device: Device) -> None:
+    matrix, x = _matrix(), _whole(_N)
+    for _ in range(3):
+        np.testing.assert_array_equal(mdhnp.matmul(matrix, x), matrix @ x)
+        matrix.data[:] += 1
+        matrix.indices[:] = matrix.indices[::-1].copy()
+
+
+@pytest.mark.parametrize("value", [-1, -(2**31), 2**31 - 1, _N])
+def test_wrong_indices_read_nothing_else(value: int, device: Device) -> None:
+    """Indices are not looked at, as SciPy does not: whatever they are, only elements of the arrays are read."""
+    matrix, x = _matrix(), _whole(_N, 5)
+    with config(host="never"):
+        want = mdhnp.matmul(matrix, x)
+        first = int(np.flatnonzero(np.diff(matrix.indptr))[0])
+        matrix.indices[matrix.indptr[first]] = value
+        got = mdhnp.matmul(matrix, x)
+        others = np.arange(_M) != first
+        np.testing.assert_array_equal(got[others], want[others])
+        matrix.indptr[3], matrix.indptr[5] = value, -1 - value
+        mdhnp.matmul(matrix, x)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "others", "error", "said"),
+    [
+        ("ij,jk->ik", (_matrix(_N, 4),), TypeError, r"einsum: operands 0 and 1 are sparse.*multiply by SciPy's @"),
+        ("ij,jk->ijk", (_whole(_N, 4),), TypeError, "of its axes 'ij' one, or none, is kept, or all of them"),
+        ("ii,i->i", (_whole(_M),), TypeError, "its axes have labels and extents of their own"),
+        ("ij,jk->ik", (_whole(_M, 4),), ValueError, "axis 'j' has"),
+        ("ij,jk->ik", (_whole(_N),), ValueError, "operand 1 has 1 axes"),
+        ("ij,jk->ik", (_whole(_N, 4).astype(object),), TypeError, "dtype object"),
+    ],
+)
+def test_what_is_refused(subscripts: str, others: Any, error: type[Exception], said: str) -> None:
+    matrix = _matrix(_M, _M) if subscripts.startswith("ii") else _matrix()
+    with pytest.raises(error, match=said):
+        mdhnp.einsum(subscripts, matrix, *others)
+
+
+def test_operators_that_need_all_elements() -> None:
+    matrix, x = _matrix(), _whole(_N)
+    with pytest.raises(TypeError, match="argmin numbers all elements"):
+        mdhnp.matmul(matrix, x, multiply=np.add, add="argmin")
+    with pytest.raises(ValueError, match="no value for rows without entries"):
+        mdhnp.matmul(matrix, x, add=lambda a, b: np.where(a * a > b * b, a, b))
