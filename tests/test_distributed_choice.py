@@ -14,22 +14,21 @@ from mdhnp.calls.store import forget
 from mdhnp.distributed import exchange, executor
 from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose
+from mdhnp.distributed.spans import NOTHING, stretch
 
 
 def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
     a, row = np.empty((1000, 1000)), 8000
     negative = mdhnp.md_hom(np.negative, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j] -> b[i,j]").bind(a)
     usual = machine(operation=1e-12, byte=2e-11, asking=4e-5, moving=5e-11, handing=0.0)
-    stretches = ((0, 300 * row), (0, 0), (300 * row, 1000 * row))
-    found = choose(
-        negative, [Operand(StridedBox(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1), (usual,) * 3
-    )
+    spans = (stretch(0, 300 * row), NOTHING, stretch(300 * row, 1000 * row))
+    found = choose(negative, [Operand(StridedBox(0, a.shape, a.strides, 8), spans, spans)], (1, 1, 1), (usual,) * 3)
     assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
 
 
 def test_a_boundary_that_wraps_costs_what_is_read_of_the_other_end() -> None:
     step = mdhnp.md_hom(lambda x, y: x + y, {"i": mdhnp.cc}, "x[i-2], x[i+1] -> y[i]", boundary={"x": "wrap"})
-    h, ends = step.bind(np.zeros(20), i=20), ((0, 80), (80, 160))
+    h, ends = step.bind(np.zeros(20), i=20), (stretch(0, 80), stretch(80, 160))
     each = machine(operation=1e3, byte=0.0, asking=0.0, moving=1.0, handing=0.0)
     found = choose(h, [Operand(StridedBox(0, (20,), (8,), 8), ends, ends)], (1, 1), [each] * 2)
     assert found.cut is not None
@@ -43,7 +42,8 @@ HALF = machine(operation=1e-11, byte=5e-11, asking=4e-5, moving=1e-10, handing=2
 def _halves(view: Any, kind: str) -> Operand:
     """Say what two devices have of an array in C order."""
     n = view.span_bytes
-    ends = {"block": ((0, n // 2), (n // 2, n)), "first": ((0, n), (0, 0)), "copy": ((0, n), (0, n))}[kind]
+    whole = stretch(0, n)
+    ends = {"block": (stretch(0, n // 2), stretch(n // 2, n)), "first": (whole, NOTHING), "copy": (whole, whole)}[kind]
     strides = tuple([s * view.dtype.itemsize for s in view.strides])
     return Operand(StridedBox(0, view.shape, strides, view.dtype.itemsize), ends, ends)
 
@@ -105,7 +105,7 @@ def test_each_device_is_handed_its_part_and_of_a_scan_a_total_too() -> None:
 
 
 def _thirds(itemsize: int) -> Operand:
-    ends = tuple([(10 * n * itemsize, 10 * (n + 1) * itemsize) for n in range(3)])
+    ends = tuple([stretch(10 * n * itemsize, 10 * (n + 1) * itemsize) for n in range(3)])
     return Operand(StridedBox(0, (30,), (itemsize,), itemsize), ends, ends)
 
 

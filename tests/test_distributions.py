@@ -22,7 +22,9 @@ from several import KINDS, A, B, groups, same
 import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
 from mdhnp.distributed import exchange, kernel, threads
-from mdhnp.distributed.boxes import StridedBox, split
+from mdhnp.distributed.boxes import StridedBox, around, holds, split
+from mdhnp.distributed.placement import Shard
+from mdhnp.distributed.spans import Span, beyond, hull, nbytes, spans_of
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_target
 from mdhnp.runtime.groups import Group
@@ -40,19 +42,49 @@ def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.integers(1, 4)) for _ in range(rank))
     strides = tuple(2 * data.draw(st.sampled_from((-7, -4, -2, -1, 0, 1, 2, 3, 5, 12))) for _ in range(rank))
     box = StridedBox(data.draw(st.integers(-5, 5)) * 2, shape, strides, 2)
-    low = data.draw(st.integers(-20, 20)) * 2
-    high = low + data.draw(st.integers(0, 25)) * 2
+    periods, spans = data.draw(st.lists(st.integers(1, 4), max_size=2)), list[Span]()
+    unit = 2
+    for factor in periods:
+        begin = data.draw(st.integers(0, factor)) * unit
+        spans.insert(0, Span(begin, data.draw(st.integers(begin // unit, factor)) * unit, factor * unit))
+        unit *= factor
+    low = data.draw(st.integers(-20 * 2 // unit, 20 * 2 // unit)) * unit
+    spans.insert(0, Span(low, low + data.draw(st.integers(0, 25 * 2 // unit)) * unit))
     places = np.full(shape, box.start) + sum(
         np.arange(n).reshape([-1 if a == b else 1 for b in range(rank)]) * s
         for a, (n, s) in enumerate(zip(shape, strides, strict=True))
     )
-    inside = (places >= low) & (places + 2 <= high)
+    along = [(places % s.period if s.period else places, s) for s in spans]
+    inside = np.logical_and.reduce([(place >= s.begin) & (place + 2 <= s.end) for place, s in along])
     seen = np.zeros(shape, int)
-    for regions, expected in zip(split(box, [box.whole], low, high), (True, False), strict=True):
+    memory = np.arange(nbytes(tuple(spans)), dtype="u1").view("u2")
+    shard = Shard(None, memory.view("u1"), tuple(spans))
+    kept = sorted({n for n in range(low, spans[0].end, 2) if all(s.begin <= n % s.period < s.end for s in spans[1:])})
+    assert len(kept) == memory.size
+    for regions, expected in zip(split(box, [box.whole], tuple(spans)), (True, False), strict=True):
         for region in regions:
             seen[region] += 1
             assert (inside[region] == expected).all()
+            assert holds(tuple(spans), box, region) == expected
+            if expected:
+                assert [*shard.see(box, region, memory.dtype).flat] == [
+                    memory[kept.index(n)] for n in places[region].flat
+                ]
     assert (seen == 1).all()
+
+
+def test_spans_around_a_region_and_what_is_beyond_others() -> None:
+    shape, whole = (6, 8, 5), {*range(6 * 8 * 5)}
+    places = np.arange(6 * 8 * 5).reshape(shape)
+    room, own = spans_of(shape, 1, (slice(1, 5), slice(0, 6), slice(0, 5)), (slice(2, 4), slice(2, 5), slice(0, 5)))
+    held = lambda spans: {n for n in whole if all(s.begin <= (n % s.period if s.period else n) < s.end for s in spans)}  # noqa: E731
+    assert held(room) == {*places[1:5, :6].flat}
+    box = StridedBox(0, shape, (40, 5, 1), 1)
+    wanted = hull(own, around(room, box, (slice(2, 5), slice(1, 4), slice(0, 5))))
+    assert held(wanted) == {*places[2:5, 1:5].flat}
+    lacking = [*beyond(wanted, own)]
+    assert sorted(n for spans in lacking for n in held(spans)) == sorted(held(wanted) - held(own))
+    assert sum(map(nbytes, lacking)) == len(held(wanted) - held(own))
 
 
 # ------------------------------------------------------------------------------------------- what lies where, and moves
@@ -144,7 +176,7 @@ def test_what_some_devices_have_nothing_of_is_distributed_anew(several: Group, c
     x = np.arange(10).reshape(2, 5)
     a = mdhnp.distribute(x) + 0  # on two devices
     assert isinstance(a.distribution, BlockDistribution)
-    assert sorted(a.distribution.sizes) == [0, 1, 1][-len(several.members) :]
+    assert sorted(a.distribution.sizes[0]) == [0, 1, 1][-len(several.members) :]
     for axis in (0, 1):
         np.testing.assert_array_equal(mdhnp.distribute(a, kind, axis).numpy(), x)
 

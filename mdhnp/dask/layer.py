@@ -17,9 +17,8 @@ from dask._task_spec import TaskRef
 from mdhnp.dask.blocks import BlockedArray, Piece, Section, concatenated, stacked
 from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
 from mdhnp.dask.task import Assembly, BlockTask, PartComputation, assembled, sliced
-from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, cut
+from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, contiguous, cut
 from mdhnp.mdh.cut import Read
-from mdhnp.mdh.views import packed
 
 #: Partial results of how many neighbours one task combines: the least, and the most where they are small, for then a
 #: task costs more than what it combines.
@@ -63,7 +62,7 @@ class Layer:
         blocks = [[w.ends(axis) for axis in range(len(w.region))] for w in sections]
         match h:
             case MdHom():
-                one = self._one(_plain(h))
+                one = self._one(contiguous(h))
                 if 0 in h.extents:
                     return self._leaf(one, sections)
                 ends = chosen(h, blocks, largest)
@@ -110,7 +109,7 @@ class Layer:
         for task in partition.tasks:
             h, cuts, reads = task.mdhom, sizes, [source(read) for read in task.reads]
             if any([isinstance(read, Stack) for read in task.reads]):
-                h = self._one(_plain(h))
+                h = self._one(contiguous(h))
                 cuts = _sizes(h, _ends(h, task, reads))
             found.append(self._parts(h, reads, cuts))
         last = partition.stages[-1]
@@ -135,7 +134,7 @@ class Layer:
                 self._cuts[key] = None
             else:
                 parts, totals = (
-                    tuple([p._replace(mdhom=self._one(_plain(p.mdhom))) for p in parts])
+                    tuple([p._replace(mdhom=self._one(contiguous(p.mdhom))) for p in parts])
                     for parts in (made.parts, made.totals)
                 )
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
@@ -207,12 +206,6 @@ def _arity(made: Cut) -> int:
     """Partial results that one task combines."""
     size = sum([prod(v.shape) * v.dtype.itemsize for v in made.parts[0].mdhom.outputs])
     return min(max(TASK // size, _LEAST), _MOST)
-
-
-def _plain(h: Computation) -> Computation:
-    """Give a computation on arrays that are C-contiguous, as blocks and what is put together of them are."""
-    plain = h.relaid(packed(h.inputs))
-    return replace(plain, outputs=packed(h.outputs)) if isinstance(plain, MdHom) else plain
 
 
 def _sizes(h: Computation, ends: Sequence[Ends]) -> list[tuple[int, ...]]:

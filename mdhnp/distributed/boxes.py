@@ -1,4 +1,4 @@
-"""Boxes: elements at equal distances in memory that is one in mind only, and which of them lie in a stretch of it.
+"""Boxes: elements at equal distances in memory that is one in mind only, and which of them lie in some spans of it.
 
 Pure: numbers only. It must not know devices, nor who holds which stretch.
 """
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple, Self
 
+from mdhnp.distributed.spans import Span, Spans, is_empty, unit_of
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import View, row_major
 
@@ -24,6 +25,14 @@ class StridedBox(NamedTuple):
         """Give the box of an array that is C-contiguous, whatever its view says."""
         strides = tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
         return cls(0, view.shape, strides, view.dtype.itemsize)
+
+    @classmethod
+    def of_bytes(cls, spans: Spans) -> Self:
+        """Give the box of all bytes of some spans, as integers: along an axis for each span."""
+        unit = unit_of(spans)
+        strides = (*[span.period for span in spans[1:]], unit)
+        shape = tuple([(span.end - span.begin) // s for span, s in zip(spans, strides, strict=True)])
+        return cls(sum([span.begin for span in spans]), shape, strides, unit)
 
     @property
     def whole(self) -> Region:
@@ -43,23 +52,93 @@ class StridedBox(NamedTuple):
         return self.itemsize * prod([n if s else min(n, 1) for n, s in zip(counts, self.strides, strict=True)])
 
 
-def split(box: StridedBox, regions: Sequence[Region], low: int, high: int) -> tuple[list[Region], list[Region]]:
-    """Tell the elements of regions that lie between two bytes from the others: give regions of each.
+class _Walk(NamedTuple):
+    """How the elements of a region move within periods."""
+
+    start: int  # of the first one in its period
+    strides: tuple[int, ...]
+    low: int  # of the lowest one, and the end of the highest one
+    high: int
+
+
+def _walk(box: StridedBox, region: Region, period: int) -> _Walk:
+    """Say how elements move within periods, along each axis the way in which they stay in theirs, if there is one."""
+    start = (box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)])) % period
+    low, high, strides = start, start + box.itemsize, []
+    for r, stride in zip(region, box.strides, strict=True):
+        steps, rest = r.stop - r.start - 1, stride % period
+        ways = (0,) if not (steps and rest) else (rest, rest - period) if stride > 0 else (rest - period, rest)
+        ends = [(step, low + min(step * steps, 0), high + max(step * steps, 0)) for step in ways]
+        step, low, high = next((each for each in ends if each[1] >= 0 and each[2] <= period), ends[0])
+        strides.append(step)
+    return _Walk(start, tuple(strides), low, high)
+
+
+def holds(spans: Spans, box: StridedBox, region: Region) -> bool:
+    """Whether spans have all elements of a region, which lie at equal distances in their memory, too."""
+    low, high = box.ends(region)
+    if low >= high or low < spans[0].begin or high > spans[0].end:
+        return False
+    walks = [_walk(box, region, span.period) for span in spans[1:]]
+    return all([w.low >= span.begin and w.high <= span.end for w, span in zip(walks, spans[1:], strict=True)])
+
+
+def around(spans: Spans, box: StridedBox, region: Region) -> Spans:
+    """Give the least spans that have a region, of the same periods as those that hold it."""
+    ends = [box.ends(region), *[_walk(box, region, span.period)[2:] for span in spans[1:]]]
+    units = [*[span.period for span in spans[1:]], 1]
+    return tuple([
+        Span(low // unit * unit, -(-high // unit) * unit, span.period)
+        for span, (low, high), unit in zip(spans, ends, units, strict=True)
+    ])  # fmt: skip
+
+
+def split(box: StridedBox, regions: Sequence[Region], spans: Spans) -> tuple[list[Region], list[Region]]:
+    """Tell the elements of regions that some spans have from the others: give regions of each.
+
+    Those of the first kind lie at equal distances in the spans' memory, too.
 
     Examples
     --------
     >>> rows = StridedBox(0, (4, 3), (3, 1), 1)
-    >>> inside, outside = split(rows, [rows.whole], 3, 9)
+    >>> inside, outside = split(rows, [rows.whole], (Span(3, 9),))
     >>> inside
     [(slice(1, 3, None), slice(0, 3, None))]
     >>> [r.start for r, _ in outside], [r.stop for r, _ in outside]
     ([0, 3], [1, 4])
+    >>> split(rows, [rows.whole], (Span(3, 9), Span(1, 2, 3)))[0]
+    [(slice(1, 3, None), slice(1, 2, None))]
     """
-    inside: list[Region] = []
     outside: list[Region] = []
-    for region in regions:
-        _split(box, region, low, high, inside, outside)
-    return inside, outside
+    if is_empty(spans):
+        return [], list(regions)
+    left = list(regions)
+    for span in spans:
+        inside: list[Region] = []
+        for region in left:
+            if span.period:
+                _split_periods(box, region, span, inside, outside)
+            else:
+                _split(box, region, span.begin, span.end, inside, outside)
+        left = inside
+    return left, outside
+
+
+def _split_periods(box: StridedBox, region: Region, span: Span, inside: list[Region], outside: list[Region]) -> None:
+    left = [region]
+    while left:
+        region = left.pop()
+        walk = _walk(box, region, span.period)
+        if walk.low < 0 or walk.high > span.period:  # they go on in another period: where does the first axis do so?
+            axis = max(range(len(region)), key=lambda a: abs(walk.strides[a]))
+            r, step = region[axis], walk.strides[axis]
+            count = -(-(span.period - walk.start) // step) if step > 0 else walk.start // -step + 1
+            at = r.start + min(max(count, 1), r.stop - r.start - 1)
+            left += [(*region[:axis], each, *region[axis + 1 :]) for each in (slice(at, r.stop), slice(r.start, at))]
+            continue
+        start = walk.start - sum([r.start * s for r, s in zip(region, walk.strides, strict=True)])
+        within = StridedBox(start, box.shape, walk.strides, box.itemsize)
+        _split(within, region, span.begin, span.end, inside, outside)
 
 
 def _split(box: StridedBox, region: Region, low: int, high: int, inside: list[Region], outside: list[Region]) -> None:

@@ -1,6 +1,6 @@
 """The choice of a cut: which dimension of an MDH is cut for several devices, and where; and halos of its results.
 
-Takes what devices have of the inputs, as boxes and stretches, and how fast they are; gives a cut. Pure: it must not
+Takes what devices have of the inputs, as boxes and spans, and how fast they are; gives a cut. Pure: it must not
 know devices, nor what moves the elements.
 
 Defaults follow from the price, and are SkelCL's (Steuwer & Gorlatch, "SkelCL"): of maps and zips all inputs are cut, of
@@ -9,28 +9,29 @@ and scans are cut along what is reduced where that lies apart.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import prod
 from typing import NamedTuple
 
 from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import StridedBox, split
-from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, is_stretch, shares
+from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of, stretch
+from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, shares
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.mdh.views import View
 
 #: Each element of a scan over several devices is read twice, and written once: times as long as at once.
 _TWICE = 1.5
-
-#: For each device, from which byte on and up to which it has an array.
-Stretches = tuple[tuple[int, int], ...]
+#: Bytes of a cache line, of which memory moves all.
+_LINE = 64
 
 
 class Operand(NamedTuple):
     """What devices have of an input."""
 
     box: StridedBox  # where its elements are
-    stretches: Stretches  # which of them devices have
-    owned: Stretches  # those that they give to others
+    valid: tuple[Spans, ...]  # which of them each device has
+    owned: tuple[Spans, ...]  # those that it gives to others
 
 
 class Chosen(NamedTuple):
@@ -58,7 +59,7 @@ def candidates(
 ) -> Iterator[Chosen]:
     """Yield all that `choose` compares: an MDH on one device, and cut."""
     for n, machine in enumerate(machines):
-        moved = sum([_fetched(o.box, [o.box.whole], o.stretches[n], machine) for o in operands])
+        moved = sum([_fetched(o.box, [o.box.whole], o.valid[n], machine) for o in operands])
         yield Chosen(None, (n,), moved + _seconds(h, machine))
     if 0 not in h.extents:
         for dim in h.divisible:
@@ -71,28 +72,28 @@ def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], m
 
     Rows are cut as a whole where this is more.
     """
-    stretches, total = list[Stretches](), 0.0
+    found, total = list[tuple[Spans, ...]](), 0.0
 
     def operand(value: int, view: View) -> Operand:
         if value < graph.given:
             return operands[value]
-        where = stretches[value - graph.given]
+        where = found[value - graph.given]
         return Operand(StridedBox.of(view), where, where)
 
     for h, inputs in graph.steps:
         chosen = choose(h, list(map(operand, inputs, h.inputs)), weights, machines)
         total += chosen.price
-        stretches += [_stretches(h, chosen, n, len(machines)) for n in range(len(h.outputs))]
+        found += [_spans(h, chosen, n, len(machines)) for n in range(len(h.outputs))]
     return total
 
 
-def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretches:
+def _spans(h: Computation, chosen: Chosen, n: int, devices: int) -> tuple[Spans, ...]:
     """Return which bytes of an output each device has afterwards."""
-    view, found = h.outputs[n], {chosen.devices[0]: (0, h.outputs[n].element_bytes)}
+    view, found = h.outputs[n], {chosen.devices[0]: stretch(0, h.outputs[n].element_bytes)}
     if chosen.cut is not None and chosen.cut.kind != "pw":
         for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
-            found[device] = StridedBox.of(view).ends(part.outputs[n])
-    return tuple([found.get(d, (0, 0)) for d in range(devices)])
+            (found[device],) = spans_of(view.shape, view.dtype.itemsize, part.outputs[n])
+    return tuple([found.get(d, NOTHING) for d in range(devices)])
 
 
 def _cut(
@@ -106,13 +107,11 @@ def _cut(
     except ValueError:
         return
     kind = made.kind
-    if kind != "pw" and not all(is_stretch(v, p.outputs[n]) for p in made.parts for n, v in enumerate(h.outputs)):
-        return
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):
         for operand, region in zip(operands, part.inputs, strict=False):
             regions = [here for here, _ in unwrapped(region, operand.box.shape)]
-            moved += _fetched(operand.box, regions, operand.stretches[n], machines[n])
+            moved += _fetched(operand.box, regions, operand.valid[n], machines[n])
     results, first = made.parts if kind == "pw" else made.totals, machines[devices[0]]
     moved += sum([first.fetching.seconds(v.span_bytes) for part in results[1:] for v in part.mdhom.outputs])
     handed = sum([machines[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
@@ -121,12 +120,23 @@ def _cut(
 
 
 def _seconds(h: Computation, machine: Machine) -> float:
-    """Return the seconds that a part takes. Of columns a device's memory moves the rows between, too."""
-    return seconds(work(h)._replace(read=sum([v.span_bytes for v in (*h.inputs, *h.outputs)]), written=0), machine)
+    """Return the seconds that a part takes. Of narrow columns a device's memory moves what is beside, too."""
+    return seconds(work(h)._replace(read=sum(map(_touched, (*h.inputs, *h.outputs))), written=0), machine)
 
 
-def _fetched(box: StridedBox, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:
-    missing = sum(map(box.nbytes, split(box, regions, *stretch)[1]))
+def _touched(v: View) -> int:
+    """Return the bytes of the cache lines in which elements lie."""
+    run = v.dtype.itemsize
+    axes = sorted([(abs(s) * v.dtype.itemsize, n) for s, n in zip(v.strides, v.shape, strict=True) if s])
+    for count, (step, n) in enumerate(axes):
+        if step > run:
+            return min(v.span_bytes, -(-run // _LINE) * _LINE * prod([m for _, m in axes[count:]]))
+        run *= n
+    return v.span_bytes
+
+
+def _fetched(box: StridedBox, regions: Sequence[Region], valid: Spans, machine: Machine) -> float:
+    missing = sum(map(box.nbytes, split(box, regions, valid)[1]))
     return machine.fetching.seconds(missing) if missing else 0.0
 
 
@@ -147,12 +157,20 @@ def _sizes(
         centre = [
             sum([i.constant * s for i, s in zip(a, strides, strict=True) if d in i.dims()]) for a in view.accesses
         ]
-        first = operand.box.start + (min(centre) + max(centre)) // 2
-        ends = [min(max(-((first - high) // steps[0]), 0), extent) for _, high in operand.owned]
+        middle = (min(centre) + max(centre)) // 2
+        spans = [_along(each, steps[0]) for each in operand.owned]
+        firsts = [(operand.box.start % s.period if s.period else operand.box.start) + middle for s in spans]
+        ends = [-((first - s.end) // steps[0]) for first, s in zip(firsts, spans, strict=True)]
+        ends = [min(max(end, 0), extent) for end in ends]
         ends = [*accumulate(ends, max)]  # of devices that have nothing, too
         sizes = tuple([end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)])
         if min(sizes) >= 0 and sum(sizes) == extent:
             yield sizes
+
+
+def _along(spans: Spans, step: int) -> Span:
+    """Give the span that elements so many bytes apart move along."""
+    return next((span for span, inner in pairwise(spans) if step % inner.period == 0), spans[-1])
 
 
 def halos(made: Cut) -> tuple[Region, ...] | None:
@@ -160,8 +178,9 @@ def halos(made: Cut) -> tuple[Region, ...] | None:
 
     A step of an iteration reads of what the one before gave a block and some of its neighbours' elements, which are
     fetched into that room: nothing else has to be copied. Where a boundary wraps, the first and the last part are
-    neighbours: regions begin before the array, or end behind it. None where a part reads nothing of its neighbours', or
-    more than one of them has; and of parts of several results, or that are fused or not concatenated.
+    neighbours: regions begin before the array, or end behind it, along its outermost axis only. None where a part reads
+    nothing of its neighbours', or more than one of them has; and of parts of several results, or that are fused or not
+    concatenated.
     """
     h = made.mdhom
     if made.kind != "cc" or len(h.outputs) > 1 or len(h.mdhoms) > 1:
@@ -183,7 +202,8 @@ def halos(made: Cut) -> tuple[Region, ...] | None:
     before, after = max(before, 0), max(after, 0)
     if not 0 < max(before, after) <= min([p.mdhom.extents[made.dim] for p in made.parts]):
         return None
-    beyond = extent if any([first < 0 or last > extent for _, (first, last) in pairs]) else 0
+    wraps = any([first < 0 or last > extent for _, (first, last) in pairs])
+    beyond = extent if wraps and all(n == 1 for n in out.shape[:axis]) else 0  # of rows, what they are followed by
     rooms = [slice(max(begin - before, -beyond), min(end + after, extent + beyond)) for begin, end in parts]
     return tuple([(*own[:axis], room, *own[axis + 1 :]) for own, room in zip(writes, rooms, strict=True)])
 

@@ -18,6 +18,7 @@ from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
+from mdhnp.distributed.spans import stretch
 from mdhnp.errors import guarded
 from mdhnp.frontend.creation import on_host
 from mdhnp.frontend.map_reduce import pointwise
@@ -140,8 +141,8 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
         return (0,) * len(where.members)
     if weights is None and type(a) is Array and a.device is where:
         now = a.distribution
-        if isinstance(now, BlockDistribution) and now.axis == axis and sum(now.sizes) == extent:
-            return now.sizes
+        if isinstance(now, BlockDistribution) and now.axes == (axis,) and sum(now.sizes[0]) == extent:
+            return now.sizes[0]
     return shares(extent, default_weights(where) if weights is None else weights)
 
 
@@ -151,7 +152,7 @@ def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: in
             return CopyDistribution(where.labels)
         case "single":
             return SingleDistribution(where.labels[:1])
-    return BlockDistribution(where.labels, axis, sizes, halo if kind == "overlap" else 0)
+    return BlockDistribution(where.labels, (axis,), (sizes,), halo if kind == "overlap" else 0)
 
 
 def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:
@@ -176,7 +177,8 @@ def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: An
     found = threads.on_all(where.members, jobs)
     if not a.ndim:
         return lent(found[0])
-    shards = [Shard(d, flat(view_of(f), d), b * row) for d, f, b in zip(where.members, found, ends, strict=False)]
+    each = zip(where.members, found, pairwise(ends), strict=True)
+    shards = [Shard(d, flat(view_of(f), d), stretch(b * row, e * row)) for d, f, (b, e) in each]
     return view_on(shards, copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
 
 

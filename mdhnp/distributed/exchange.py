@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
-from mdhnp.distributed.boxes import StridedBox, split
+from mdhnp.distributed.boxes import StridedBox, around, holds, split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of
+from mdhnp.distributed.spans import beyond, hull
 from mdhnp.distributed.threads import named
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.runtime import resident, transfers
@@ -60,13 +61,11 @@ def fetch(view: View, device: Device | None) -> View:
     if any([s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)]):
         return np.broadcast_to(fetch(view[thin], device), view.shape)
     placement, box = placement_of(view), box_of(view)
-    low, high = box.ends(box.whole)
     for shard in placement.shards:
-        if shard.start <= low and high <= shard.stop and _within_reach(shard, device):
-            begin, end = placement.valid(shard)
+        if holds(shard.room, box, box.whole) and _within_reach(shard, device):
             if shard.device is device:
-                _complete(placement, shard, low, high)
-            elif low < begin or end < high:
+                _complete(placement, shard, box, box.whole)
+            elif not holds(placement.valid(shard), box, box.whole):
                 continue
             return shard.see(box, box.whole, view.dtype)
     first = placement.shards[0]
@@ -98,12 +97,11 @@ def _with_halo(view: View, region: Region, device: Device | None) -> View | None
     for shard in placement.shards:
         for turn in (0, view.shape[axis]):
             along = slice(region[axis].start - turn, region[axis].stop - turn)
-            spans = (*region[:axis], along, *region[axis + 1 :])
-            low, high = box.ends(spans)
-            inside = all([s.stop <= n for a, (s, n) in enumerate(zip(spans, view.shape, strict=True)) if a != axis])
-            if shard.device is device and inside and shard.start <= low and high <= shard.stop:
-                _complete(placement, shard, low, high)
-                return shard.see(box, spans, view.dtype)
+            turned = (*region[:axis], along, *region[axis + 1 :])
+            inside = all([s.stop <= n for a, (s, n) in enumerate(zip(turned, view.shape, strict=True)) if a != axis])
+            if shard.device is device and inside and holds(shard.room, box, turned):
+                _complete(placement, shard, box, turned)
+                return shard.see(box, turned, view.dtype)
     return None
 
 
@@ -130,17 +128,17 @@ def copied(view: View, device: Device | None) -> View:
     return target
 
 
-def _complete(placement: Placement, shard: Shard, low: int, high: int) -> None:
+def _complete(placement: Placement, shard: Shard, box: StridedBox, region: Region) -> None:
     """Bring what a device has room for, but not, or not any more, what is the array's; beyond an end, of the other."""
-    failures, stores, byte = shard.failures_now(), placement.stores, np.dtype(np.uint8)
-    begin, end = shard.valid = placement.valid(shard)
-    shard.failures = failures  # those that are told while elements are on their way make it another number
-    for first, last in ((low, begin), (end, high)):
-        if first < last:
-            stretch = StridedBox(first, (last - first,), (1,), 1)
-            room = shard.see(stretch, stretch.whole, byte)
-            _collect(placement, byte, stretch._replace(start=first % placement.nbytes), shard.device, room, shard)
-    placement.complete(shard, (min(low, begin), max(high, end)), stores)
+    failures, stores, valid = shard.failures_now(), placement.stores, placement.valid(shard)
+    shard.valid, shard.failures = valid, failures  # those told while elements are on their way make it another number
+    wanted = hull(valid, around(shard.room, box, region))
+    for lacking in beyond(wanted, valid):
+        some = StridedBox.of_bytes(lacking)
+        integers = np.dtype(f"u{some.itemsize}")
+        room = shard.see(some, some.whole, integers)
+        _collect(placement, integers, some._replace(start=some.start % placement.nbytes), shard.device, room, shard)
+    placement.complete(shard, wanted, stores)
 
 
 def _collect(
@@ -158,7 +156,7 @@ def _collect(
     left = [box.whole]
     for shard in sorted(placement.shards, key=lambda s: s.device is not device):
         if shard is not into:
-            found, left = split(box, left, *(placement.valid(shard) if shard.device is device else shard.own))
+            found, left = split(box, left, placement.valid(shard) if shard.device is device else shard.own)
             for region in found:
                 _put(shard, shard.see(box, region, dtype), device, target[_key(region)])
     assert not left, "a placement has a hole"
@@ -219,6 +217,6 @@ def store(target: View, source: View, shard: Shard) -> None:
     """Put the elements of a view into another one of the same shape, as far as a device has them."""
     assert shard.device is not None
     placement, box = placement_of(target), box_of(target)
-    for region in split(box, [box.whole], *placement.valid(shard))[0]:
+    for region in split(box, [box.whole], placement.valid(shard))[0]:
         here = fetch(source[_key(region)], shard.device)
         make(shard.see(box, region, target.dtype), shard.device)[...] = make(here, shard.device)

@@ -12,16 +12,16 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
-from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose, halos, price
 from mdhnp.distributed.exchange import fetch, fetch_region, store
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
+from mdhnp.distributed.spans import NOTHING, spans_of
 from mdhnp.frontend.joining import stack
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
-from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, whole
+from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, contiguous, whole
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import packed
@@ -100,7 +100,7 @@ class _Step:
         partition, rooms = (whole(self.mdhom), None) if cut is None else (cut.partition(), halos(cut))
 
         def job(task: Task) -> _Job:
-            plain = task.mdhom.relaid(packed(task.mdhom.inputs))
+            plain = contiguous(task.mdhom)
             kernel = self._kernels.setdefault(plain, DeviceCall(plain, self._function))
             device = group.members[chosen.devices[task.part]]
             return _Job(device, kernel, task, None if rooms is None else rooms[task.part])
@@ -127,11 +127,10 @@ class _Steps:
 def _operand(group: Group, view: NDArray) -> Operand:
     placement = placement_of(view)
     shards = {shard.device: shard for shard in placement.shards}
-    none = (0, 0)
     return Operand(
         box_of(view),
-        tuple([placement.valid(shards[d]) if d in shards else none for d in group.members]),
-        tuple([shards[d].own if d in shards else none for d in group.members]),
+        tuple([placement.valid(shards[d]) if d in shards else NOTHING for d in group.members]),
+        tuple([shards[d].own if d in shards else NOTHING for d in group.members]),
     )
 
 
@@ -174,13 +173,13 @@ class _StepRun:
         return transfer.constant(np.asarray(one, np.int64), device)
 
     def _joined(self, jobs: Sequence[_Job], n: int, view: View) -> NDArray:
-        """Give the view of an output, of which each device has a stretch."""
-        box, shards = StridedBox.of(view), []
+        """Give the view of an output, of which each device has a box."""
+        shards = []
         for job, arrays in zip(jobs, self._found[-len(jobs) :], strict=True):
             region = job.task.writes[n]
-            start, _ = box.ends(job.room or region)
-            shards.append(Shard(job.device, placement_of(arrays[n]).shards[0].memory, start, box.ends(region)))
-            shards[-1].valid = shards[-1].own
+            room, own = spans_of(view.shape, view.dtype.itemsize, job.room or region, region)
+            shards.append(Shard(job.device, placement_of(arrays[n]).shards[0].memory, room, own))
+            shards[-1].valid = own
         return view_on(shards, view.shape, view.dtype)
 
 

@@ -22,6 +22,7 @@ from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.exchange import fetch
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
+from mdhnp.distributed.spans import NOTHING, stretch
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -77,7 +78,7 @@ def pays(graph: Graph, group: Group) -> bool:
 
 def _seconds(h: Computation, group: Group) -> float:
     """Return the estimated seconds of a step on all devices: that of the slowest one, but copies share one link."""
-    nowhere = ((0, 0),) * len(group.members)
+    nowhere = (NOTHING,) * len(group.members)
     operands = [
         Operand(
             StridedBox(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere
@@ -126,5 +127,5 @@ def _hand(group: Group, elements: NDArray) -> None:
     whole = lent(elements)
     jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
     each = enumerate(zip(group.members, threads.on_all(group.members, jobs), strict=True))
-    shards = [Shard(device, flat(view, device), n) for n, (device, view) in each]
+    shards = [Shard(device, flat(view, device), stretch(n, n + 1)) for n, (device, view) in each]
     fetch(view_on(shards, elements.shape, elements.dtype), None)

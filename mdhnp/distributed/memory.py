@@ -10,11 +10,13 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.transfer import empty
-from mdhnp.distributed.boxes import StridedBox, split
+from mdhnp.distributed.boxes import StridedBox, holds, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
 from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, view_on
+from mdhnp.distributed.spans import Spans, spans_of, stretch
 from mdhnp.mdh import shares
+from mdhnp.mdh.regions import Region
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.resident import changed, fixed, is_fixed, version
 
@@ -48,19 +50,15 @@ def blocks(group: Group, source: View, axis: int, sizes: Sequence[int], halo: in
     """Give blocks of the elements along an axis to the devices, each with a halo."""
     if not source.ndim:
         return blocks(group, source.reshape(1), 0, sizes).reshape(())
-    order = [axis, *[a for a in range(source.ndim) if a != axis]]
-    turned = source.transpose(order)
-    row = source.itemsize * prod(turned.shape[1:])
-    shards, begin = [], 0
+    shards, begin, whole = [], 0, [slice(0, n) for n in source.shape]
     for device, size in zip(group.members, sizes, strict=True):
         end = begin + size
-        low, high = (max(begin - halo, 0), min(end + halo, turned.shape[0])) if size else (begin, end)
-        memory = flat(copied(turned[low:high], device), device)
-        shards.append(Shard(device, memory, low * row, (begin * row, end * row)))
+        low, high = (max(begin - halo, 0), min(end + halo, source.shape[axis])) if size else (begin, end)
+        some, mine = ((*whole[:axis], each, *whole[axis + 1 :]) for each in (slice(low, high), slice(begin, end)))
+        room, own = spans_of(source.shape, source.itemsize, some, mine)
+        shards.append(Shard(device, flat(copied(source[some], device), device), room, own))
         begin = end
-    if all(n == 1 for n in source.shape[:axis]):  # the axis is the outermost one, and strides are NumPy's
-        return view_on(shards, source.shape, source.dtype)
-    return view_on(shards, turned.shape, source.dtype).transpose(np.argsort(order).tolist())
+    return view_on(shards, source.shape, source.dtype)
 
 
 def maker(group: Group, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[View, ...]]:
@@ -74,7 +72,8 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
     axis = next(a for a, n in enumerate(shape) if n > 1)
     row, shards, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
     for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
-        shards.append(Shard(device, flat(empty((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
+        room = stretch(begin * row, (begin + size) * row)
+        shards.append(Shard(device, flat(empty((size, *shape[axis + 1 :]), dtype, device), device), room))
         begin += size
     return view_on(shards, shape, dtype)
 
@@ -91,25 +90,47 @@ def distribution(group: Group, view: View) -> Distribution:
     placement, box = placement_of(view), box_of(view)
     shards = {h.device: h for h in placement.shards}
     members = [(label, shards.get(d)) for label, d in zip(group.labels, group.members, strict=True)]
-    low, high = box.ends(box.whole)
-    having = tuple([label for label, h in members if h is not None and h.own[0] <= low and high <= h.own[1]])
+    having = tuple([label for label, h in members if h is not None and holds(h.own, box, box.whole)])
     if len(having) > 1:
         return CopyDistribution(having)
-    axes = [a for a, n in enumerate(view.shape) if n > 1 and view.strides[a]]
-    if having or not axes:
+    if having or view.size < 2:
         return SingleDistribution(having or group.labels[:1])
-    axis = max(axes, key=lambda a: abs(view.strides[a]))
-    ends = [(placement.valid(h), h.own) for h in shards.values()]
-    halo = max([max(own[0] - valid[0], valid[1] - own[1]) for valid, own in ends]) // abs(view.strides[axis])
-    return BlockDistribution(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), halo)
+    regions = [[] if h is None else split(box, [box.whole], h.own)[0] for _, h in members]
+    if max(map(len, regions)) > 1:  # as of another shape
+        axis = max(range(view.ndim), key=lambda a: abs(view.strides[a]) * (view.shape[a] > 1))
+        counts = [0 if h is None else _count(box, axis, h) for _, h in members]
+        return BlockDistribution(group.labels, (axis,), (tuple(counts),))
+    pairs = zip([h for _, h in members], regions, strict=True)
+    halo = max([_halo(box, each[0], placement.valid(h)) for h, each in pairs if h is not None and each])
+    return _grid(group.labels, [each[0] if each else None for each in regions], halo)
 
 
-def _count(box: StridedBox, axis: int, shard: Shard | None) -> int:
-    """Say how many elements a device has along an axis."""
-    if shard is None:
+def _grid(labels: Sequence[str], boxes: Sequence[Region | None], halo: int) -> BlockDistribution:
+    """Tell by each device's box along which axes there are parts, the one along which devices change last first."""
+    having = [box for box in boxes if box is not None]
+    places = [[n for n, box in enumerate(having) if box[a] != having[0][a]] for a in range(len(having[0]))]
+    axes = sorted([a for a, each in enumerate(places) if each], key=lambda a: -places[a][0])
+    if len(axes) > 1:
+        sizes = [tuple([s.stop - s.start for s in dict.fromkeys([box[a] for box in having])]) for a in axes]
+        names = tuple([label for label, box in zip(labels, boxes, strict=True) if box is not None])
+        return BlockDistribution(names, tuple(axes), tuple(sizes), halo)
+    (axis,) = axes or (next(a for a, s in enumerate(having[0]) if s.stop - s.start > 1),)
+    along = [0 if box is None else box[axis].stop - box[axis].start for box in boxes]
+    return BlockDistribution(tuple(labels), (axis,), (tuple(along),), halo)
+
+
+def _halo(box: StridedBox, own: Region, valid: Spans) -> int:
+    """Say how many elements there are beside what a device has, at most, along an axis."""
+    known = split(box, [box.whole], valid)[0]
+    if len(known) > 1:
         return 0
+    return max([max(o.start - k.start, k.stop - o.stop) for o, k in zip(own, known[0], strict=True)])
+
+
+def _count(box: StridedBox, axis: int, shard: Shard) -> int:
+    """Say how many elements a device has along an axis."""
     along = tuple([slice(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
-    return sum([region[axis].stop - region[axis].start for region in split(box, [along], *shard.own)[0]])
+    return sum([region[axis].stop - region[axis].start for region in split(box, [along], shard.own)[0]])
 
 
 def parts(group: Group, view: View) -> tuple[Array, ...]:
@@ -122,7 +143,7 @@ def parts(group: Group, view: View) -> tuple[Array, ...]:
     found = []
     for shard in placement.shards:
         assert shard.device is not None
-        regions = split(box, [box.whole], *shard.own)[0]
+        regions = split(box, [box.whole], shard.own)[0]
         if len(regions) > 1:
             raise ValueError("parts: a device has several slices of the view; distribute it anew")
         none = (0,) * view.ndim

@@ -1,8 +1,8 @@
 """Placement: which devices hold which elements of an array, and views of it.
 
 A *view* of a placement is one over addresses that nobody can read, as those of a device's own memory are
-(`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds, its shard, is one stretch of these
-addresses: an array that is distributed along an axis lies so in mind that this axis is its outermost.
+(`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds, its shard, is a box: of these
+addresses those that some spans have (`spans.py`).
 """
 
 import threading
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, view_of
 from mdhnp.distributed.boxes import StridedBox
+from mdhnp.distributed.spans import Span, Spans, place, stretch
 from mdhnp.mdh.regions import Region
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
@@ -26,33 +27,36 @@ View = npt.NDArray[Any]
 
 
 class Shard:
-    """What a device, or the host, has of an array: a stretch of its addresses, and its memory's bytes for that.
+    """What a device, or the host, has of an array: some spans of its addresses, and memory for these.
 
-    `start` is negative where there is room before the array. Others ask for bytes from `own[0]` on and up to `own[1]`;
-    the rest is room for a halo. From `valid[0]` on and up to `valid[1]` elements are there: those before the array's
-    beginning are its last ones, and those behind its end the first, as a boundary that wraps wants them. `failures` are
-    the device's when that was so: after another one, what came from others may not have arrived.
+    `room` is what the memory is for, by default a stretch from the array's beginning on; it begins before the array
+    where there is room there. Others ask for the bytes of `own`; the rest is room for a halo. Elements of `valid` are
+    there: those before the array's beginning are its last ones, and those behind its end the first, as a boundary that
+    wraps wants them. All three have the same periods. `failures` are the device's when that was so: after another one,
+    what came from others may not have arrived.
     """
 
-    __slots__ = ("device", "failures", "memory", "own", "start", "valid")
+    __slots__ = ("device", "failures", "memory", "own", "room", "valid")
 
-    def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
-        self.device, self.memory, self.start = device, memory, start
-        self.own = own or (start, start + memory.nbytes)
-        self.valid = start, start + memory.nbytes
+    def __init__(
+        self, device: Device | None, memory: View, room: Spans | None = None, own: Spans | None = None
+    ) -> None:
+        self.device, self.memory = device, memory
+        self.room = room or stretch(0, memory.nbytes)
+        self.own, self.valid = own or self.room, self.room
         self.failures = self.failures_now()
 
     def failures_now(self) -> int:
         return 0 if self.device is None else waiting(self.device).failures
 
-    @property
-    def stop(self) -> int:
-        """Bytes from the array's beginning to the end of the stretch."""
-        return self.start + self.memory.nbytes
-
     def see(self, box: StridedBox, region: Region, dtype: np.dtype[Any]) -> View:
-        first = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)]) - self.start
-        return np.ndarray(tuple([r.stop - r.start for r in region]), dtype, self.memory, first, box.strides)
+        """Give the view of a region that the room holds."""
+        byte = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)])
+        first, shape, strides = place(self.room, byte), tuple([r.stop - r.start for r in region]), box.strides
+        if len(self.room) > 1:
+            nexts = [place(self.room, byte + s) - first if n > 1 else s for n, s in zip(shape, strides, strict=True)]
+            strides = tuple(nexts)
+        return np.ndarray(shape, dtype, self.memory, first, strides)
 
 
 class Placement(Addresses):
@@ -64,13 +68,13 @@ class Placement(Addresses):
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self.shards = tuple(shards)
-        self.nbytes = max([shard.own[1] for shard in shards], default=0)
+        self.nbytes = max([shard.own[0].end for shard in shards], default=0)
         super().__init__(max(self.nbytes, 1))
         self._at_work = 0
         self.stores = object()
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
-    def valid(self, shard: Shard) -> tuple[int, int]:
+    def valid(self, shard: Shard) -> Spans:
         """Give the bytes of a shard that are known to be the array's."""
         return shard.own if self.shared or shard.failures != shard.failures_now() else shard.valid
 
@@ -85,7 +89,8 @@ class Placement(Addresses):
             self._at_work += 1
             self.stores = object()
             for shard in self.shards:  # what lies beyond the ends is another device's to store
-                shard.valid = max(shard.valid[0], 0), min(shard.valid[1], self.nbytes)
+                begin, end, period = shard.valid[0]
+                shard.valid = (Span(max(begin, 0), min(end, self.nbytes), period), *shard.valid[1:])
             try:
                 yield lambda: self._part() if given_up else None
             except BaseException:
@@ -104,14 +109,14 @@ class Placement(Addresses):
         """Have one device alone be asked for each byte: some have stored what others have not."""
         self.stores = object()  # at first: what was read before is not kept
         self.version += 1
-        owned = set[tuple[int, int]]()
+        owned = set[Spans]()
         for shard in self.shards:
             if shard.own in owned:  # of a copy; blocks have nothing in common
-                shard.own = shard.start, shard.start
+                shard.own = tuple([span._replace(end=span.begin) for span in shard.own])
             owned.add(shard.own)
             shard.valid = shard.own
 
-    def complete(self, shard: Shard, valid: tuple[int, int], stores: object) -> None:
+    def complete(self, shard: Shard, valid: Spans, stores: object) -> None:
         """Note that bytes of a shard are the array's, unless a store began or ended since `stores` was that."""
         shard.valid = valid
         if self.stores is not stores or self._at_work:  # asked afterwards: a store that begins now finds them valid
@@ -125,7 +130,7 @@ def view_on(
     try:
         placement = Placement(shards)
     except OSError:
-        nbytes = max([shard.own[1] for shard in shards])
+        nbytes = max([shard.own[0].end for shard in shards])
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
     low = 0 if strides is None or 0 in shape else Layout(shape, tuple(strides), dtype.itemsize).low
     return np.ndarray(shape, dtype, resident.leased(placement), -low, strides)

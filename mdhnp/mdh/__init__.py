@@ -20,7 +20,7 @@ from mdhnp.mdh.indices import check_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
-from mdhnp.mdh.regions import Part, bounded, is_stretch, stretches
+from mdhnp.mdh.regions import Part, bounded, contiguous, is_stretch, stretches
 from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages
 from mdhnp.mdh.tiles import Footprint, Ring, footprints, overlaps, rings, slots
 from mdhnp.mdh.trace import index, trace
@@ -29,9 +29,8 @@ from mdhnp.mdh.views import Affine, View, interleaved
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Stack", "Stage", "Step", "Task",
-    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices", "combination", "cut", "family",
-    "fingerprint",
-    "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom",
-    "overlaps", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots", "stages", "stretches",
-    "trace", "unfused", "whole",
+    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices", "combination", "contiguous",
+    "cut", "family", "fingerprint", "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product",
+    "is_stretch", "md_hom", "overlaps", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots",
+    "stages", "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip

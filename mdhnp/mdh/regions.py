@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import View, row_major
+from mdhnp.mdh.views import View, packed, row_major
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -251,6 +251,12 @@ def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
             inputs, outputs = map(within, one.inputs, p.inputs), map(within, one.outputs, p.outputs)
             found.append(Part(p.mdhom, tuple(inputs), tuple(outputs)))
     return tuple(found)
+
+
+def contiguous(h: Computation) -> Computation:
+    """Give the same computation on arrays that are all C-contiguous, as those of parts are in memory of their own."""
+    plain = h.relaid(packed(h.inputs))
+    return replace(plain, outputs=packed(h.outputs)) if isinstance(plain, MdHom) else plain
 
 
 def all_of(v: View) -> Region:
