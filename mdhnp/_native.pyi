@@ -50,8 +50,10 @@ class Method:
     def __new__(
         cls,
         function: Callable[..., Any],
-        what_of: Callable[[int], tuple[Any, ...] | None],
-        place: tuple[dict[Hashable, Any], type, Callable[..., Any], Any, ContextVar[Any], dict[str, Any]],
+        what_of: Callable[[Any], tuple[Any, ...] | None],
+        place: tuple[
+            dict[Hashable, Any], type, Callable[..., Any], Any, ContextVar[Any], dict[str, Any], dict[str, Any]
+        ],
     ) -> Self: ...
     def __call__(self, *arguments: Any, **options: Any) -> Any: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any: ...

@@ -255,6 +255,7 @@ class Entry:
 
     unseen: int | None = None
     run: Any = None
+    host: Any = None
 
     def __init__(self, *enqueuers: Any) -> None:
         self.free = [SimpleNamespace(enqueuer=e) for e in enqueuers]

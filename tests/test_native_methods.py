@@ -1,6 +1,7 @@
 """Operators and methods of Arrays that are compiled: what they find again, and what they leave to Python."""
 
 import inspect
+import pickle
 from contextvars import ContextVar
 from functools import wraps
 from types import SimpleNamespace
@@ -32,7 +33,8 @@ class Called:
         self.plan, self.a, self.here = Plan(self.opencl), leased(Block(101)), SimpleNamespace(key=("here",))
         self.entry, self.settings, self.inside = Entry(self.plan.native), Settings(), ContextVar[Any]("inside")
         self.entries: Any = {key_of(("add",), ("here",), "mode", (self.a,)): self.entry}
-        self.place = self.entries, Boxed, lambda *made: made, self.settings, self.inside, self.names
+        self.devices: Any = {"devices": lambda: ("there",)}
+        self.place = self.entries, Boxed, lambda *made: made, self.settings, self.inside, self.names, self.devices
         self.native: Any = wraps(self.function)(native.Method(self.function, self.what_of, self.place))
 
     def function(self, one: Any, *others: Any, **options: Any) -> Any:
@@ -102,6 +104,100 @@ def test_what_is_not_only_enqueued_is_run() -> None:
             assert not called.enqueues(x)
 
 
+class OnHost:
+    """A function of ndarrays, one of which was called before, and what computes instead of it."""
+
+    def __init__(self) -> None:
+        self.called, self.called_by_entry, self.counts = Called(), list[Any](), [0]
+        self.a, entry = np.arange(3.0), Entry()
+        entry.host, entry.run = (self.compute, self.counts), self.run
+        self.entry: Any = entry
+        self.called.entries[key_of(("add",), ("there",), "mode", (self.a,))] = entry
+
+    def compute(self, *arrays: Any) -> Any:
+        return arrays[0] * 2
+
+    def run(self, arrays: Any) -> Any:
+        self.called_by_entry.append(arrays)
+        return 7
+
+    def by_function(self, *operands: Any, **options: Any) -> bool:
+        """Whether it computed what is asked for, of everything that may."""
+        before = self.counts[0], len(self.called.made)
+        self.called.native(*operands, **options)
+        return (self.counts[0], len(self.called.made)) == (before[0] + 1, before[1])
+
+
+@compiled
+def test_a_function_of_ndarrays_is_numpys_where_that_is_all() -> None:
+    on = OnHost()
+    assert [on.by_function(on.a) for _ in range(3)] == [False, True, True]
+    assert on.called.asked == [1]
+    np.testing.assert_array_equal(on.called.native(on.a), [0, 2, 4])
+    on.entry.host = (lambda a: np.array(5.0), on.counts)
+    assert type(on.called.native(on.a)) is np.float64  # as NumPy's functions give it
+    on.entry.host = (on.compute, on.counts)
+    swapped, subclass, other = on.a.astype(">f8"), on.a.view(np.recarray), np.arange(4.0)
+    for operands in ((swapped,), (subclass,), (other,), (on.a, on.a), (3.0,), ("text",), (on.a, 2)):
+        assert not on.by_function(*operands), operands
+    assert not on.by_function(on.a, out=None)
+    on.called.devices["devices"] = lambda: ("elsewhere",)
+    assert not on.by_function(on.a)
+    on.called.devices["devices"] = None  # which fails
+    assert not on.by_function(on.a)
+
+
+@compiled
+def test_calls_on_ndarrays_that_are_watched_are_told_one_in_several() -> None:
+    on = OnHost()
+    on.called.native(on.a)
+    on.entry.unseen = 2
+    assert [type(on.called.native(on.a)) for _ in range(3)] == [np.ndarray, np.ndarray, int]
+    assert on.counts == [2]
+    assert len(on.called_by_entry) == 1
+    on.entry.host = None
+    assert on.called.native(on.a) == 7
+
+
+@compiled
+@pytest.mark.parametrize("host", ["host", None])
+@pytest.mark.parametrize(("error", "told"), [(ValueError, False), (KeyboardInterrupt, True)])
+def test_of_errors_on_ndarrays_the_function_says_what_is_wrong(host: Any, error: Any, told: bool) -> None:
+    on = OnHost()
+    on.called.native(on.a)
+
+    def fails(*arrays: Any) -> Any:
+        raise error
+
+    on.entry.host, on.entry.run = host and (fails, on.counts), fails
+    if told:
+        with pytest.raises(error):
+            on.called.native(on.a)
+    else:
+        before = len(on.called.made)
+        assert type(on.called.native(on.a)) is Boxed
+        assert len(on.called.made) == before + 1
+
+
+@compiled
+def test_what_a_string_comes_before_is_found_by_it() -> None:
+    on = OnHost()
+    made = native.Method(on.called.function, lambda begin: (begin,), on.called.place)
+    on.called.entries[key_of(("i->",), ("there",), "mode", (on.a,))] = on.entry
+    for begin, count in (("i->", 0), ("i->", 1), ("i", 1), ("i->", 2)):
+        made(begin, on.a)
+        assert on.counts == [count]
+    for n in range(2000):  # no more of them are kept than some
+        made(f"{n}", on.a)
+    assert len(on.called.made) == 2002
+
+
+@compiled
+def test_functions_are_pickled_by_their_names() -> None:
+    assert pickle.loads(pickle.dumps(mdhnp.matmul)) is mdhnp.matmul
+    assert repr(mdhnp.einsum).startswith("<function einsum")
+
+
 @compiled
 def test_a_method_looks_like_its_function() -> None:
     called = Called()
@@ -120,7 +216,7 @@ def test_a_method_looks_like_its_function() -> None:
 
 
 @compiled
-def test_a_method_asks_once_what_is_never_made_again_and_not_of_what_fails() -> None:
+def test_a_method_asks_once_also_what_is_never_made_again_and_what_fails() -> None:
     called = Called()
     called.native = native.Method(called.function, called.asked.append, called.place)
     x = Boxed(called.a, called.here)
@@ -130,18 +226,29 @@ def test_a_method_asks_once_what_is_never_made_again_and_not_of_what_fails() -> 
     def fails(*operands: Any) -> Any:
         raise ValueError("no")
 
-    failing = native.Method(fails, called.what_of, called.place)
-    with pytest.raises(ValueError, match="no"):
-        failing(x)
-    assert called.asked == [1]
-    many = Boxed(leased(Block(101))[:1].reshape((1,) * 9), called.here)
-    assert not called.enqueues(many)
-    assert called.asked == [1]
+    failing = native.Method(fails, called.asked.append, called.place)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            failing(x)
+    assert called.asked == [1, 1]
+
+    def refuses(kind: Any) -> Any:
+        raise ValueError(kind)
+
+    with pytest.raises(ValueError, match="1"):
+        native.Method(called.function, refuses, called.place)(x)
 
 
 @compiled
 @pytest.mark.parametrize(
-    "place", [(), ({}, Boxed, 1, 1, 2, {}), ({}, 3, 1, 1, ContextVar("x"), {}), (1, Boxed, 1, 1, ContextVar("y"), {})]
+    "place",
+    [
+        (),
+        ({}, Boxed, 1, 1, 2, {}, {}),
+        ({}, 3, 1, 1, ContextVar("x"), {}, {}),
+        (1, Boxed, 1, 1, ContextVar("y"), {}, {}),
+        ({}, Boxed, 1, 1, ContextVar("z"), {}, 1),
+    ],
 )
 def test_a_method_of_nonsense_is_refused(place: Any) -> None:
     with pytest.raises(TypeError):

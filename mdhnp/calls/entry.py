@@ -70,11 +70,12 @@ class Entry:
     """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
-    is to enqueue these; see `store.repeat`. If there is a watcher, it is told of one such call in `_EACH`: `unseen` is
-    how many there may be before.
+    is to enqueue these; see `store.repeat`. `host` is a function of NumPy's and the number of its calls, in a list,
+    where all that a call does is to call that. If there is a watcher, it is told of one such call in `_EACH`: `unseen`
+    is how many there may be before.
     """
 
-    __slots__ = ("_give", "_now", "_take", "free", "owners", "unseen")
+    __slots__ = ("_give", "_now", "_take", "free", "host", "owners", "unseen")
 
     def __init__(
         self,
@@ -97,7 +98,10 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
-        self.free: list[Any] | None = getattr(plan, "free", None) if self._take is self._give is None else None
+        plain = self._take is self._give is None
+        self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
+        seen = watcher is None or getattr(plan, "brief", False)
+        self.host = getattr(plan, "host", None) if plain and seen else None
         self.unseen = None if watcher is None else _EACH - 1
 
     def run(self, operands: Sequence[Array]) -> Any:

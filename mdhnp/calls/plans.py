@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
+from mdhnp.calls.numpy_tier import NumpyFunction, seconds_by_numpy
 from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation, Part, interpret
 
 if TYPE_CHECKING:  # some of which load OpenCL
-    from mdhnp.calls.numpy_tier import NumpyFunction
     from mdhnp.codegen.program import Program
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.executable import Executable
@@ -26,6 +26,9 @@ if TYPE_CHECKING:  # some of which load OpenCL
 
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
+
+#: Estimated seconds below which what Python adds to a call of NumPy's, 0.5 µs, is a twentieth of it at least.
+_BRIEF = 1e-5
 
 
 class Plan(Protocol):
@@ -93,7 +96,7 @@ class ByNumpy(Leaf):
     """A function of NumPy's."""
 
     #: Takes the MDH's inputs.
-    function: "NumpyFunction"
+    function: NumpyFunction
     #: The number of calls that it has computed, those of other plans of the function among them.
     calls: list[int] = field(repr=False, compare=False)
 
@@ -101,6 +104,16 @@ class ByNumpy(Leaf):
     def of(cls, request: Request, why: str) -> "ByNumpy":
         assert request.numpy is not None
         return cls(request.mdhom, request.devices, why, request.numpy, _counts.setdefault(request.function, [0]))
+
+    @property
+    def host(self) -> tuple[Callable[..., Any], list[int]]:
+        """What computes, and counts: for who does without this object."""
+        return self.function.compute, self.calls
+
+    @property
+    def brief(self) -> bool:
+        """Whether calls take so little, by estimate, that they are noted several at a time."""
+        return seconds_by_numpy(self.function) < _BRIEF
 
     def run(self, arrays: Sequence[Array]) -> Results:
         if observe.blocks:

@@ -252,6 +252,53 @@ run(Found *found, PyTypeObject *kind, PyObject *wrap)
     return made;
 }
 
+/* Have a function of NumPy's compute, and count that; `host` is the function, and a list of the number. */
+static PyObject *
+by_function(PyObject *host, PyObject *const *operands, Py_ssize_t count)
+{
+    PyObject *counts = PyTuple_GET_ITEM(host, 1), *one = PyLong_FromLong(1);
+    PyObject *number = one == NULL ? NULL : PyNumber_Add(PyList_GET_ITEM(counts, 0), one);
+    Py_XDECREF(one);
+    if (number == NULL || PyList_SetItem(counts, 0, number) < 0)
+        return NULL;
+    PyObject *result = PyObject_Vectorcall(PyTuple_GET_ITEM(host, 0), operands, count, NULL);
+    if (result != NULL && PyArray_CheckExact(result) && PyArray_ISWRITEABLE((PyArrayObject *)result))
+        return PyArray_Return((PyArrayObject *)result);
+    return result;
+}
+
+PyObject *
+repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *const *operands,
+               Py_ssize_t count)
+{
+    static Slot host_slot = {"host"};
+    static PyObject *run_name;
+    if (run_name == NULL)
+        run_name = PyUnicode_InternFromString("run");
+    PyObject *arrays = PyTuple_New(count), *entry = NULL, *host = NULL, *result = NULL;
+    for (Py_ssize_t n = 0; arrays != NULL && n < count; ++n) {
+        if (!is_plain(operands[n]))
+            Py_CLEAR(arrays);
+        else
+            PyTuple_SET_ITEM(arrays, n, Py_NewRef(operands[n]));
+    }
+    if (arrays != NULL)
+        entry = look_up(entries, what, devices, mode, arrays);
+    if (entry != NULL && entry != Py_None)
+        host = get_slot(&host_slot, entry);
+    if (host != NULL && PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 && PyList_Check(PyTuple_GET_ITEM(host, 1))
+        && PyList_GET_SIZE(PyTuple_GET_ITEM(host, 1)) > 0 && is_unseen(entry))
+        result = by_function(host, operands, count);
+    else if (host != NULL)
+        result = PyObject_CallMethodOneArg(entry, run_name, arrays);
+    if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    Py_XDECREF(host);
+    Py_XDECREF(entry);
+    Py_XDECREF(arrays);
+    return result;
+}
+
 PyObject *
 repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
             PyTypeObject *kind, PyObject *wrap)

@@ -59,6 +59,10 @@ PyObject *enqueue_for_new(PyObject *enqueuer, PyObject *views);
 PyObject *repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
                       PyTypeObject *kind, PyObject *wrap);
 
+/* The same, all of whose operands are ndarrays. */
+PyObject *repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *const *operands,
+                         Py_ssize_t count);
+
 /* Give how many axes an operand of that type has. */
 int rank_of(PyObject *operand);
 

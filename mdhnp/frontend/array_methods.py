@@ -4,30 +4,25 @@
 """
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import native
 from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
-from mdhnp.calls import observe
-from mdhnp.calls.arrays import brought, wrapped
+from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback, not_copied
-from mdhnp.calls.store import entries
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
 from mdhnp.frontend.indexing import selected
-from mdhnp.settings import config, inside
+from mdhnp.frontend.public import sooner
 
 __all__: list[str] = []
 
 #: What an operator takes beside pyopencl's arrays; what an index of a view is made of.
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
-_PLACE = (entries, Array, wrapped, config, inside, vars(observe))
 _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
@@ -85,14 +80,12 @@ def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """Make what finds calls of the package's function again sooner, where these are on nothing but Arrays."""
-    if native.Method is None:
-        return method
 
     def what_of(rank: int) -> Any:
         found = getattr(_public(name), "what_of", None)
         return None if found is None else found(rank)
 
-    return wraps(method)(native.Method(method, what_of, _PLACE))
+    return sooner(method, what_of)
 
 
 class _Methods:

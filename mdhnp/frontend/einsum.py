@@ -18,7 +18,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
-from mdhnp.frontend.public import PAPER, public
+from mdhnp.frontend.public import PAPER, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.frontend.sparse import Product, sparse_product
 from mdhnp.mdh import Graph, MdHom
@@ -26,6 +26,7 @@ from mdhnp.mdh import Graph, MdHom
 Array = npt.NDArray[Any]
 
 
+@repeatable(lambda begin: (_EINSUM, begin, "auto") if type(begin) is str else None)
 @public(
     "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
     subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "
@@ -162,7 +163,7 @@ def _sparse(
     return sparse_product(Product("einsum", terms, kept, wanted, ring, order, casting, out), operands, precision)
 
 
-_EINSUM = Routine("einsum", _describe, _numpys, _converted, _sparse)
+_EINSUM: Routine = Routine("einsum", _describe, _numpys, _converted, _sparse)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted,

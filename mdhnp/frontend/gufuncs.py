@@ -24,6 +24,10 @@ from mdhnp.mdh import Graph, MdHom
 
 Array = npt.NDArray[Any]
 
+_MATMUL: Routine
+_VECDOT: Routine
+_MATVEC: Routine
+_VECMAT: Routine
 #: Labels of the operands' cores; the result has all but k. A vector may stand for a matrix in `matmul` only.
 _CORES: dict[str, Terms] = {
     "matmul": ("ik", "kj"), "vecdot": ("k", "k"), "matvec": ("ik", "k"), "vecmat": ("k", "kj"),
@@ -48,6 +52,7 @@ _product = partial(
 )
 
 
+@repeatable(lambda rank: (_MATMUL,))
 @_product(
     "Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.",
     x1="array_like: Of shape (..., n, k); a vector (k,) is taken for a row, whose axis is left out of the result. "
@@ -83,6 +88,7 @@ def matmul(
         raise_named("matmul", error)
 
 
+@repeatable(lambda rank: (_VECDOT,))
 @_product(
     "Give the dot products of stacks of vectors, as ``numpy.vecdot`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
@@ -104,6 +110,7 @@ def vecdot(
     return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
 
+@repeatable(lambda rank: (_MATVEC,))
 @_product(
     "Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.",
     x1=f"array_like: Of shape (..., n, k). {_STACKS}",
@@ -118,6 +125,7 @@ def matvec(
     return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
+@repeatable(lambda rank: (_VECMAT,))
 @_product(
     "Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
@@ -314,7 +322,6 @@ _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     )
     for name in _CORES
 )  # fmt: skip
-repeatable(lambda rank: (_MATMUL,))(matmul)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert,

@@ -19,7 +19,7 @@ from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
 from mdhnp.mdh import MdHom
 
 Array = npt.NDArray[Any]
@@ -29,6 +29,7 @@ _UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "Ty
 _product = partial(public, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
 
 
+@repeatable(lambda rank: (_DOT,))
 @_product(
     "Give the dot product, as ``numpy.dot`` does.",
     a="array_like: The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied "
@@ -68,6 +69,7 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
         raise_named("vdot", error)
 
 
+@repeatable(lambda rank: (_INNER,))
 @_product(
     "Multiply along the last axes of both operands and add, as ``numpy.inner`` does.",
     a="array_like: Of shape (..., k); a scalar multiplies every element.",
@@ -105,6 +107,7 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
         raise_named("outer", error)
 
 
+@repeatable(lambda rank: (_KRON,))
 @_product(
     "Give the Kronecker product, as ``numpy.kron`` does.",
     a="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
@@ -153,6 +156,7 @@ def trace(
     return deliver("trace", result, target)
 
 
+@repeatable(lambda rank: (_TENSORDOT, _whole(2)))
 @_product(
     "Multiply and add along several axes, as ``numpy.tensordot`` does.",
     a="array_like: The first operand.",
@@ -292,12 +296,12 @@ def _pairs(arrays: Sequence[Array], axes: Any) -> tuple[tuple[int, int], ...]:
     return tuple(zip(*chosen, strict=True))
 
 
-_DOT = Routine("dot", partial(_aligned, -2), np.dot)
+_DOT: Routine = Routine("dot", partial(_aligned, -2), np.dot)
 _VDOT = Routine("vdot", _vdot, np.vdot)
-_INNER = Routine("inner", partial(_aligned, -1), np.inner)
+_INNER: Routine = Routine("inner", partial(_aligned, -1), np.inner)
 _OUTER = Routine("outer", _outer, np.outer)
-_KRON = Routine("kron", _kron, np.kron)
+_KRON: Routine = Routine("kron", _kron, np.kron)
 _TRACE = Routine("trace", _trace, np.trace)
-_TENSORDOT = Routine(
+_TENSORDOT: Routine = Routine(
     "tensordot", lambda arrays, axes: Described(_joined(arrays, _pairs(arrays, axes)), None, array), np.tensordot
 )

@@ -5,14 +5,22 @@ Parameters that several functions have are described once, in `SHARED`.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
+from mdhnp import native
+from mdhnp.arrays.array import Array
+from mdhnp.calls import loading, observe
+from mdhnp.calls.arrays import wrapped
+from mdhnp.calls.store import entries
 from mdhnp.errors import guarded
+from mdhnp.settings import config, inside
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading))
 _WIDTH = 110
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.
@@ -94,17 +102,25 @@ def public(
     return made
 
 
-def repeatable(what_of: Callable[[int], tuple[Any, ...]]) -> Callable[[Function], Function]:
-    """Say what a function calls, if it is given nothing but Arrays, by the first one's rank.
+def repeatable(what_of: Callable[[Any], tuple[Any, ...] | None]) -> Callable[[Function], Function]:
+    """Say what a function calls that is given nothing but Arrays, or nothing but ndarrays, by the first one's rank.
 
-    The operator or method that Arrays have of it need not call it, then, to find what it calls again.
+    If a string comes before them, as `einsum`'s subscripts, it says so by that. Compiled code finds such calls again
+    without the function, also those of the operator or method that Arrays have of it.
     """
 
     def made(function: Function) -> Function:
         cast(Any, function).what_of = what_of
-        return function
+        return sooner(function, what_of)
 
     return made
+
+
+def sooner(function: Function, what_of: Callable[[Any], tuple[Any, ...] | None]) -> Function:
+    """Make what is called as a function is, and makes calls that were made before without it."""
+    if native.Method is None:
+        return function
+    return cast(Function, wraps(function)(native.Method(function, what_of, _PLACE)))
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
