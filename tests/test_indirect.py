@@ -19,7 +19,7 @@ import mdhnp
 from mdhnp import config
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
-from mdhnp.mdh import MdHom, cc, check_indices, interpret, md_hom, ps, pw
+from mdhnp.mdh import MdHom, cc, check_indices, interpret, md_hom, ps, put_indices, pw
 from mdhnp.mdh.regions import part_of
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule.default import default
@@ -266,6 +266,17 @@ def test_in_fused_functions(device: Device) -> None:
         mdhnp.fuse(lambda t, at: rows(t, at % 3))(t, at)
 
 
+@pytest.mark.parametrize("name", READINGS)
+def test_measurements_are_made_of_indices_that_there_are(name: str) -> None:
+    r = READINGS[name]
+    h, arrays = r.mdhom(), [np.full_like(a, 99) for a in r.arrays]
+    put_indices(h, arrays, np.random.default_rng(0))
+    check_indices(h, arrays)
+    assert all([(a == a.dtype.type(99)).all() for n, a in enumerate(arrays) if n not in h.index_sources])
+    for s in h.segments:
+        assert np.diff(arrays[s.source].ravel()[:3]).any()
+
+
 @pytest.mark.parametrize("name", ["rows", "matrices of entries", "weights"])
 def test_on_several_devices(name: str, device: Device) -> None:
     r = READINGS[name]
@@ -296,7 +307,7 @@ def test_elements_that_are_not_read_may_be_anything(device: Device) -> None:
         ("t[2*at[i]] -> y[i]", "i8", ValueError, "as it is, not several times as large"),
         ("t[at[i]+at[i]] -> y[i]", "i8", ValueError, "one element of another array, not several"),
         ("t[3-at[i]] -> y[i]", "i8", ValueError, "as it is"),
-        ("t[at[i]] -> y[at[i]]", "i8", ValueError, "only inputs are read where these say"),
+        ("t[at[i]] -> y[at[i]]", "i8", ValueError, "how many results at says where to put"),
         ("t[at[i]] -> y[i]", "f8", TypeError, "at: indices must be integers, not float64"),
         ("t[at[:]] -> y[i]", "i8", ValueError, "no element that could be an index"),
     ],

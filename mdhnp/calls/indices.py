@@ -1,11 +1,12 @@
-"""Operands whose elements are indices, looked at in each call before anything reads where they say."""
+"""Operands whose elements are indices: in each call looked at before anything reads where they say, or sorted."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Graph, check_indices
+from mdhnp.mdh import Graph, Sorting, check_indices
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
@@ -13,11 +14,12 @@ if TYPE_CHECKING:  # which loads OpenCL
 _Take = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
 
 
-def looking(graph: Graph, take: _Take | None, device: "Device | None") -> _Take:
+def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, device: "Device | None") -> _Take:
     """Give what takes a call's inputs, and raises IndexError where an index among them names no element.
 
-    `device` is where they are, if it has memory of its own: it is waited for then. ValueError if indices are computed
-    by another step, where nobody could look at them, TypeError if they are on several devices.
+    What sorting gives are the last ones. `device` is where all are, if it has memory of its own: it is waited for then.
+    ValueError if indices are computed by another step, where nobody could look at them, TypeError if they are on
+    several devices.
     """
     asked = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.looked_at]
     for h, inputs in asked:
@@ -29,15 +31,32 @@ def looking(graph: Graph, take: _Take | None, device: "Device | None") -> _Take:
                 )
             if device is not None and device.several:
                 raise TypeError(f"{name}: indices are on several devices; bring arrays to one of them")
+    away = device if device is not None and device.own_memory else None
 
     def taken(operands: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
-        found = operands if take is None else take(operands)
+        found = [*(operands if take is None else take(operands))]
+        seen: dict[int, npt.NDArray[Any]] = {}
+
+        def read(number: int) -> npt.NDArray[Any]:
+            if away is None:
+                return found[number]
+            if number not in seen:
+                seen[number] = away.memory.download(away, found[number])
+            return seen[number]
+
+        for s in sortings:
+            for made in s.sort(read(s.source)):
+                seen[len(found)] = made
+                found.append(made if away is None else away.memory.upload(away, made))
         for h, inputs in asked:
-            arrays: list[Any] = [found[n] if n < len(found) else None for n in inputs]
-            if device is not None and device.own_memory:
-                sources = h.looked_at
-                arrays = [device.memory.download(device, a) if n in sources else a for n, a in enumerate(arrays)]
-            check_indices(h, arrays)
+            sources = h.looked_at
+            arrays = [read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)]
+            check_indices(h, arrays)  # type: ignore[arg-type]  # others are not read
         return found
 
     return taken
+
+
+def stand_ins(sortings: Sequence[Sorting]) -> list[npt.NDArray[Any]]:
+    """Give arrays as sorting gives them, but for elements."""
+    return [np.empty(shape, np.intp) for s in sortings for shape in s.shapes]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import Computation, Graph
+from mdhnp.mdh import Computation, Graph, Sorting
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -51,6 +51,8 @@ class Described(NamedTuple):
     written: Graph | None = None
     #: The MDH's inputs after those, the same ones in all calls.
     constants: tuple[Array, ...] = ()
+    #: What makes the inputs after all these, in each call, of one of them: points sorted by its elements.
+    sortings: tuple[Sorting, ...] = ()
     #: A host's function for its only step, where NumPy's may be none.
     numpy: NumpyFunction | None = None
 

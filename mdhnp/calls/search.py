@@ -16,7 +16,7 @@ from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Request, Routine, results
 from mdhnp.calls.tune import Tuning
 from mdhnp.fusion.rewrite import rewriting
-from mdhnp.mdh import Computation, Graph
+from mdhnp.mdh import Computation, Graph, put_indices
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
@@ -140,6 +140,8 @@ class SearchRewritings:
         if known := measured(self.written, device):  # for another entry
             return SearchResult(times=dict(known))
         arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
+        for step in self.written.steps:
+            put_indices(step.mdhom.last, [arrays[n] if n < len(arrays) else None for n in step.inputs], rng)
         if self.resident:
             arrays = [make(transfer.put(a, device), device) for a in arrays]
         tuning = Tuning(self.budget, self.evaluations, progress=False)

@@ -20,7 +20,7 @@ from mdhnp.calls.assembly import PlacedBox, assembly, box_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described
 from mdhnp.calls.views import as_part, flat
-from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
+from mdhnp.mdh import Affine, Computation, Graph, MdHom, Sorting, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers
 from mdhnp.mdh.pattern import array_view
@@ -77,7 +77,8 @@ class _Value(NamedTuple):
 class Tracer:
     """Notes calls; stands for a device.
 
-    Its `constants` are what calls were given beside arguments, by numbers of values.
+    Its `constants` are what calls were given beside arguments, by numbers of values, its `sortings` what makes others
+    in each call, by the number of the first.
     """
 
     own_memory = passing = True
@@ -87,6 +88,7 @@ class Tracer:
     def __init__(self) -> None:
         self.key: object = ("tracing", id(self))
         self.constants: list[tuple[int, Array]] = []
+        self.sortings: list[tuple[int, Sorting]] = []
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
@@ -141,6 +143,18 @@ class Tracer:
             self._steps.append((Step(nothing(shape, dtype), ()), (number,)))
         return view
 
+    def _sorted(self, s: Sorting, source: Array) -> list[Array]:
+        """Give the views of what sorting will give of an argument or a constant."""
+        value = self._value_of(source)
+        computed = {n for _, outputs in self._steps for n in outputs}
+        if value.number in computed or source.strides != value.view.strides or source.shape != value.view.shape:
+            raise TracingError(
+                f"fuse: {s.name}: what says where results go must be an argument, as it is given {line()}; "
+                "it is sorted before anything is computed"
+            )
+        self.sortings.append((len(self._values), s._replace(source=value.number)))
+        return [self._new(shape, np.dtype(np.intp)) for shape in s.shapes]
+
     # Calls.
 
     def call(
@@ -160,6 +174,7 @@ class Tracer:
             raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
         computed = described(what, arrays)
         inputs = tuple([self._known(a) for a in (*computed.inputs(arrays), *computed.constants)])
+        inputs += tuple([view for s in computed.sortings for view in self._sorted(s, inputs[s.source])])
         graph = computed.graph
         if computed.into:
             self._write(graph.mdhom(0), inputs, arrays[-1])
@@ -252,23 +267,25 @@ class Tracer:
     def graph(self, results: Sequence[Array]) -> tuple[Graph, list[ResultView]]:
         """Give all that was noted, numbers of no axes put in, and how the results are seen.
 
-        The arrays given are the arguments, then the constants that have axes.
+        The arrays given are the arguments, then the constants that have axes, then what sorting gives.
         """
         seen = [self._result(r) for r in results]
         numbers = {n: c for n, c in self.constants if c.ndim == 0}
         arrays = [(n, c) for n, c in self.constants if c.ndim]
+        sort = [first + n for first, s in self.sortings for n in range(len(s.shapes))]
         made = [n for _, outputs in self._steps for n in outputs]
-        outside = {*made, *[n for n, _ in self.constants]}
+        outside = {*made, *sort, *[n for n, _ in self.constants]}
         arguments = [v.number for v in self._values if v.number not in outside]
-        place = {n: p for p, n in enumerate([*arguments, *[n for n, _ in arrays], *made])}
+        place = {n: p for p, n in enumerate([*arguments, *[n for n, _ in arrays], *sort, *made])}
         self.constants = arrays
+        self.sortings = [(place[first], s._replace(source=place[s.source])) for first, s in self.sortings]
         steps = []
         for step, _ in self._steps:
             filled = with_numbers(step, numbers)
             steps.append(Step(filled.mdhom, tuple([place[p] for p in filled.inputs])))
         wanted = dict.fromkeys([place[s.value] for s in seen])
         order = {v: n for n, v in enumerate(wanted)}
-        graph = Graph(len(arguments) + len(arrays), tuple(steps), tuple(wanted))
+        graph = Graph(len(arguments) + len(arrays) + len(sort), tuple(steps), tuple(wanted))
         return graph, [s._replace(value=order[place[s.value]]) for s in seen]
 
     def _result(self, array: Array) -> ResultView:

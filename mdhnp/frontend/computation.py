@@ -11,7 +11,7 @@ from mdhnp.calls.request import results
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.public import public
-from mdhnp.mdh import MdHom, Pattern
+from mdhnp.mdh import MdHom, Pattern, scattered
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
 from mdhnp.mdh.pattern import whole_extents
@@ -40,7 +40,8 @@ class Computation:
         *arrays : array_like
             One an input, in the order of the views.
         **extents : int
-            Extents of dimensions that the arrays' shapes do not fix.
+            Extents of dimensions that the arrays' shapes do not fix, and, by the name of an array that says where
+            results go, how many places there are.
 
         Returns
         -------
@@ -107,7 +108,8 @@ class Computation:
 def _describe(arrays: Arrays, computation: "ref[Computation]", *extents: tuple[str, int]) -> Described:
     known = computation()
     assert known is not None  # it is being called
-    return Described(known.bind(*arrays, **dict(extents)), None, results)
+    mdhom, sortings = scattered(known.bind(*arrays, **dict(extents)))
+    return Described(mdhom, None, results, sortings=sortings)
 
 
 _MD_HOM = Routine("md_hom", _describe)
@@ -120,7 +122,8 @@ _MD_HOM = Routine("md_hom", _describe)
     "it is.",
     combine="mapping of str to combine operator: The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.",
     views='str: Accesses in the papers\' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``. Indices are affine, or an '
-    "element of another input plus what is affine, as in ``T[rows[i],j]``. Arrays are given in the order in which "
+    "element of another input plus what is affine, as in ``T[rows[i],j]``; of an output such an element alone, as in "
+    "``Y[s[i],j]``, where what goes to the same place is combined. Arrays are given in the order in which "
     "they are named, and the function gets what is accessed outside of indices. OpenCL C text may read all of an axis, "
     'as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each such axis.',
     finish="callable, optional: Applied to each combined result before it is stored: from the results and then all "

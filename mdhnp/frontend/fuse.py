@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from mdhnp.calls.tracing import ResultView, Tracer, TracingError
 from mdhnp.frontend.converted import switches
 from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
+from mdhnp.mdh import Sorting
 
 
 class Fused:
@@ -80,10 +81,8 @@ class Fused:
         plain = [view_of(a) if isinstance(a, Array) else a for a in arrays]
         return self.traced(plain, form)[0]
 
-    def traced(
-        self, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]
-    ) -> tuple[Rewriting, list[npt.NDArray[Any]], list[ResultView], Any]:
-        """Trace a call, and rewrite it: also gives constants, how results are seen, and what they are put into."""
+    def traced(self, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]) -> "Traced":
+        """Trace a call, and rewrite it."""
         tracer = Tracer()
         given = iter([make(tracer.argument(a), tracer) for a in arrays])
         args, kwargs = _put(form, lambda: next(given))
@@ -102,7 +101,19 @@ class Fused:
 
         places = each(returned, note)
         graph, seen = tracer.graph(found)
-        return rewriting(graph), [c for _, c in tracer.constants], seen, places
+        constants, sortings = tuple([c for _, c in tracer.constants]), tuple([s for _, s in tracer.sortings])
+        return Traced(rewriting(graph), constants, sortings, seen, places)
+
+
+class Traced(NamedTuple):
+    """A call that was traced: what it computes, of which arrays beside its own, and what it gives of that."""
+
+    rewriting: Rewriting
+    constants: tuple[npt.NDArray[Any], ...]
+    sortings: tuple[Sorting, ...]
+    #: How results are seen, and what their numbers are put into.
+    seen: list[ResultView]
+    places: Any
 
 
 class _ResultNumber(int):
@@ -236,7 +247,7 @@ def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], di
 def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", form: tuple[Any, ...]) -> Described:
     known = fused()
     assert known is not None  # it is being called
-    found, constants, seen, places = known.traced(arrays, form)
+    found, constants, sortings, seen, places = known.traced(arrays, form)
     if not seen:
         raise TracingError(f"{known.name}: gives no array that it computes, but {places!r}")
 
@@ -247,7 +258,9 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
         )
 
     plain = type(places) is _ResultNumber and seen[0].strides is None  # as results of other calls are
-    return Described(found.after, None, None if plain else give, written=found.before, constants=tuple(constants))
+    return Described(
+        found.after, None, None if plain else give, written=found.before, constants=constants, sortings=sortings
+    )
 
 
 def _view(result: npt.NDArray[Any], seen: ResultView) -> npt.NDArray[Any]:

@@ -2,12 +2,12 @@
 
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
 scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
-scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
-tests), `graph.py` holds several of them, `fused.py` several that are one step, `logarithms.py`
-adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
-any dimension, into tasks (`regions.py` its parts), `stages.py` splits one into kernels'
-worth and recombines results of parts, for which `arithmetic.py` puts pairs of reals in place of complex numbers
-and float32 in place of float16.
+scalar functions, `pattern.py` writes an MDH down by hand, `check.py` says whether one has a meaning, `interpret.py`
+evaluates it plainly (the oracle of the tests), `graph.py` holds several, `fused.py` several that are one step,
+`logarithms.py` adds logarithms in two passes, `scatter.py` sorts points by the results that they belong to,
+`canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along any dimension, into tasks
+(`regions.py` its parts), `stages.py` splits one into kernels' worth and recombines results of parts, for which
+`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -16,11 +16,12 @@ from mdhnp.mdh.cut import Cut, Partition, Prefix, Stack, Task, Window, cut, shar
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Chain, Rows, along, chain, is_product, rows, sized, unfused
 from mdhnp.mdh.graph import Graph, Step
-from mdhnp.mdh.indices import check_indices
+from mdhnp.mdh.indices import check_indices, put_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.regions import Part, bounded, contiguous, is_stretch, stretches
+from mdhnp.mdh.scatter import Sorting, scattered
 from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages
 from mdhnp.mdh.tiles import Footprint, Ring, footprints, overlaps, rings, slots
 from mdhnp.mdh.trace import index, trace
@@ -28,9 +29,9 @@ from mdhnp.mdh.views import Affine, View, interleaved
 
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
-    "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Stack", "Stage", "Step", "Task",
-    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices", "combination", "contiguous",
-    "cut", "family", "fingerprint", "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product",
-    "is_stretch", "md_hom", "overlaps", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots",
-    "stages", "stretches", "trace", "unfused", "whole",
+    "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Sorting", "Stack", "Stage", "Step",
+    "Task", "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices", "combination",
+    "contiguous", "cut", "family", "fingerprint", "finish_inputs", "footprints", "index", "interleaved", "interpret",
+    "is_product", "is_stretch", "md_hom", "overlaps", "partial", "prefixes", "ps", "put_indices", "pw", "rings",
+    "rows", "scattered", "shares", "sized", "slots", "stages", "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip

@@ -37,6 +37,21 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
                 _check(h, view, axis, index, arrays)
 
 
+def put_indices(h: MdHom, arrays: Sequence[Any], rng: "np.random.Generator") -> None:  # which takes long to import
+    """Put random indices that name elements, and ends of segments of one length, into the inputs that are for these."""
+    for number in h.index_sources:
+        axes = [i for v in h.inputs if v.boundary is None for a in v.accesses for i in a if isinstance(i, Indirect)]
+        spans = [(*i.affine.span(h.extents), i.length) for i in axes if i.source[0] == number]
+        low, high = max([-low for low, _, _ in spans], default=0), min([n - up for _, up, n in spans], default=1)
+        arrays[number][...] = rng.integers(low, high, arrays[number].shape) if low < high else 0
+    for s in h.segments:
+        (d,) = h.segmented(s) or (0,)
+        grid = [np.arange(h.extents[d]) if e == d else np.asarray(0) for e in range(h.rank)]
+        for access, next_ in zip(s.ends, (0, 1), strict=True):
+            at = tuple([affine(i, grid) for i in h.inputs[s.source].accesses[access]])
+            arrays[s.source][at] = (grid[d] + next_) * h.extents[s.dim] // h.extents[d]
+
+
 def _check_segment(h: MdHom, s: Segment, arrays: Sequence[npt.NDArray[Any]]) -> None:
     """Raise ValueError where a segment does not lie within its dimension, or ends before it begins."""
     source, size = h.inputs[s.source], h.extents[s.dim]

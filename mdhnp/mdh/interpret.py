@@ -15,6 +15,7 @@ from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.regions import part_of
+from mdhnp.mdh.scatter import scattered
 from mdhnp.mdh.views import Affine, Indirect, View, bound_index
 
 Arrays = list[npt.NDArray[Any]]
@@ -64,7 +65,10 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     for view, array in zip(h.inputs, given, strict=True):
         if array.shape != view.shape:
             raise ValueError(f"{view.name}: array of shape {array.shape}, the MDH was made for {view.shape}")
-    if h.segments:
+    if h.scatters:
+        small, sortings = scattered(h)
+        return interpret(small, *given, *[made for s in sortings for made in s.sort(given[s.source])])
+    if h.segments and 0 not in h.extents:
         return _each_segment(h, given)
     values = _apply(h, h.scalar, (), h.extents, given)
     for dim in reversed(range(h.rank)):
@@ -83,8 +87,6 @@ def _each_segment(h: MdHom, given: Arrays) -> Any:
     """Evaluate for each point of the dimension that a segment depends on, with the points that count then."""
     s, *others = h.segments
     whole, stored = replace(h, segments=tuple(others)), [np.empty(v.shape, v.dtype) for v in h.outputs]
-    if not h.extents[s.dim]:
-        return interpret(whole, *given)
     (d,) = h.segmented(s) or (None,)
     part: Any
     regions: Any

@@ -27,16 +27,35 @@ def buffers(text: str, names: tuple[str, ...], ends: Sequence[str] = ()) -> tupl
     >>> table.name, rows.name, rows.given
     ('T', 'idx', 0)
     """
-    try:
-        tree = ast.parse(f"({text.replace('[]', '[()]')},)", mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"views: {text.strip()!r} is not a list of accesses such as A[i,k]") from error
-    nodes = [_named(node) for node in (tree.elts if isinstance(tree, ast.Tuple) else [])]
+    nodes = _nodes(text)
     reader = _Reader(names, nodes, [_named(ast.parse(each, mode="eval").body) for each in ends])
     given: dict[str, list[Access]] = {name: [] for name in reader.sources}
     for node in nodes:
         given[_name(node)].append(reader.access(node))
     return tuple([Buffer(name, (*given[name], *more), len(given[name])) for name, more in reader.sources.items()])
+
+
+def sources(text: str) -> tuple[str, ...]:
+    """Give the accesses of which elements are indices of those in a text.
+
+    Examples
+    --------
+    >>> sources("Y[s[i],j], z[i]")
+    ('s[i]',)
+    """
+    return tuple([ast.unparse(n) for node in _nodes(text) for n in _subscripts(node) if n is not node])
+
+
+def _nodes(text: str) -> list[ast.Subscript]:
+    try:
+        tree = ast.parse(f"({text.replace('[]', '[()]')},)", mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"views: {text.strip()!r} is not a list of accesses such as A[i,k]") from error
+    return [_named(node) for node in (tree.elts if isinstance(tree, ast.Tuple) else [])]
+
+
+def _subscripts(node: ast.AST) -> list[ast.Subscript]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Subscript)]
 
 
 def _named(node: ast.expr) -> ast.Subscript:
@@ -56,7 +75,7 @@ class _Reader:
     def __init__(self, names: tuple[str, ...], nodes: list[ast.Subscript], ends: list[ast.Subscript]) -> None:
         self._names = names
         self._given = Counter(map(_name, nodes))
-        inner = [n for node in (*nodes, *ends) for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+        inner = [n for node in (*nodes, *ends) for n in _subscripts(node)]
         #: By array, in the order in which they are named: accesses that give indices, or where points end.
         self.sources: dict[str, list[Access]] = {_name(_named(n)): [] for n in inner}
         for node in ends:

@@ -17,9 +17,9 @@ from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import Computation, MdHom, Segment
-from mdhnp.mdh.notation import Buffer, buffers
+from mdhnp.mdh.notation import Buffer, buffers, sources
 from mdhnp.mdh.trace import trace, trace_text
-from mdhnp.mdh.views import BOUNDARIES, Access, Indirect, Slice, View, row_major
+from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Indirect, Slice, View, row_major
 
 #: The scalar function, the combine operators and `finish` for some types of parameters.
 _Traced = tuple[Function, tuple[Combine, ...], Function | None]
@@ -63,21 +63,29 @@ class Pattern:
                 raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {count} are needed")
             accesses = tuple([_whole(access, array.shape) for access in buffer.accesses])
             views.append(array_view(buffer.name, array, accesses, dict(self.boundary).get(buffer.name)))
-        sizes = _extents(names, views, whole_extents(extents))
+        known, count = whole_extents(extents), 0
+        if (to := self._scattered) is not None and (count := known.pop(to, -1)) < 0:
+            raise ValueError(f"extents: how many results {to} says where to put is not known; pass it as {to}=10")
+        sizes = _extents(names, views, known)
         scalar, combine, finish = self._traced(tuple(v.dtype for v in views for _ in v.accesses))
         dtypes = (finish or scalar).dtypes
         if len(dtypes) != len(self.outputs):
             raise ValueError(f"{len(dtypes)} results for {len(self.outputs)} outputs in the views")
         outputs = []
         for buffer, dtype in zip(self.outputs, dtypes, strict=True):
-            shape = tuple(
-                max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else prod([sizes[d] for d in i.dims()])
-                for i in buffer.accesses[0]
-            )
-            outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
+            (access,) = buffer.accesses
+            access = tuple([replace(i, length=count) if isinstance(i, Indirect) else i for i in access])
+            shape = tuple([_length(i, sizes) for i in access])
+            outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, (access,)))
         return MdHom(
             sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested, segments=self.segments
         )
+
+    @property
+    def _scattered(self) -> str | None:
+        """The input whose elements say where results go."""
+        indices = [i for buffer in self.outputs for i in buffer.accesses[0] if isinstance(i, Indirect)]
+        return self.inputs[indices[0].source[0]].name if indices else None
 
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
@@ -158,10 +166,9 @@ def md_hom(
     if not arrow:
         raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
     ends = [_ends(name, text, names) for name, text in (segments or {}).items()]
-    inputs, outputs = buffers(left, names, [end for both in ends for end in both]), buffers(right, names)
+    inputs = buffers(left, names, [*[end for both in ends for end in both], *sources(right)])
+    outputs = _written(right, names, inputs)
     written = [index for buffer in outputs for access in buffer.accesses for index in access]
-    if any([isinstance(index, Indirect) for index in written]):
-        raise ValueError(f"views: {right.strip()!r} names elements of an array; only inputs are read where these say")
     if any([isinstance(index, Slice) for index in written]):
         raise ValueError(f"views: {right.strip()!r} has a slice; a point writes one element of an output")
     for name, mode in (boundary or {}).items():
@@ -176,6 +183,33 @@ def md_hom(
         scalar, tuple(combine.items()), inputs, outputs, finish,
         tuple((boundary or {}).items()), types, nested, _segments(inputs, names, segments or {}, ends),
     )  # fmt: skip
+
+
+def _written(text: str, names: tuple[str, ...], inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
+    """The outputs, of which elements of inputs may be indices."""
+    every = buffers(text, names)
+    place = {buffer.name: n for n, buffer in enumerate(inputs)}
+
+    def of_input(index: Affine) -> Affine:
+        if not isinstance(index, Indirect):
+            return index
+        number, access = index.source
+        known = inputs[place[every[number].name]]
+        at = known.accesses.index(every[number].accesses[access], known.given)
+        return replace(index, source=(place[known.name], at))
+
+    if any([b.given and len(b.accesses) > b.given for b in every]):
+        raise ValueError(f"views: {text.strip()!r} reads where to write of an array that is written")
+    if clash := [b.name for b in every if not b.given and b.name in names]:
+        raise ValueError(f"views: {clash[0]} says where to write, and is a dimension, too; give it another name")
+    return tuple([b._replace(accesses=tuple([tuple(map(of_input, a)) for a in b.accesses])) for b in every if b.given])
+
+
+def _length(index: Affine, sizes: Sequence[int]) -> int:
+    """Elements along an axis of an output."""
+    if isinstance(index, Indirect):
+        return index.length
+    return max(index.span(sizes)[1] + 1, 0) if 0 not in sizes else prod([sizes[d] for d in index.dims()])
 
 
 def _ends(name: str, text: str, names: tuple[str, ...]) -> tuple[str, str]:

@@ -280,6 +280,7 @@ def _check_order(h: MdHom, s: Schedule) -> None:
 
 def _check_segments(h: MdHom, s: Schedule) -> None:
     """Points of which only some count are walked by one work-item, for one point of the dimension that says which."""
+    require(not h.scatters, "outputs: elements of an input say where results go, which `mdh.scattered` sorts before")
     for one in h.segments:
         d = one.dim
         alone = s.num_wg[d] == s.num_wi[d] == 1 and s.local_tile[d] == h.extents[d]

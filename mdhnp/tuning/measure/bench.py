@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.codegen import generate
-from mdhnp.mdh import Argument, Computation, Stage, interleaved
+from mdhnp.mdh import Argument, Computation, Stage, View, interleaved, put_indices
 from mdhnp.runtime import resident
 from mdhnp.runtime.devices import equal_devices
 from mdhnp.runtime.executable import Executable
@@ -97,6 +97,8 @@ class Bench:
         rng = np.random.default_rng(task.seed)
         # All addresses of a view, from the array's lowest to the highest one.
         self.inputs = [drawn(v.offset + v.elements(), v.dtype, rng) for v in self.h.inputs]
+        if self.h.last is self.h:
+            put_indices(self.h.last, [_seen(a, v) for a, v in zip(self.inputs, self.h.inputs, strict=True)], rng)
         #: What calls are made on: these arrays, or views of copies in the device's own memory.
         self._operands = self.inputs, self.outputs
         if self.device.own_memory:
@@ -211,6 +213,11 @@ class Bench:
         if plan.resident:
             synchronize(self.device)
         return time.perf_counter() - begin
+
+
+def _seen(flat: Array, v: View) -> Array:
+    """All addresses of an array as its view sees them."""
+    return np.ndarray(v.shape, v.dtype, flat, v.offset * v.dtype.itemsize, [s * v.dtype.itemsize for s in v.strides])
 
 
 def _stage(h: Computation) -> tuple[Stage, list[Array]]:
