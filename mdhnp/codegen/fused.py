@@ -12,7 +12,7 @@ GPUs".
 *Rows*: for some of them at a time all MDHs, one after the other, inside of the loops over rows.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
@@ -24,10 +24,11 @@ from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
 from mdhnp.codegen.nest import NestLink
+from mdhnp.fusion.streamed import Streamed
 from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.views import row_major
 from mdhnp.schedule import chains
-from mdhnp.schedule.rows import at_once, links, places
+from mdhnp.schedule.rows import at_once, form, links, places, tiled
 from mdhnp.schedule.schedule import Schedule
 
 
@@ -160,18 +161,43 @@ class _Chain:
 
 
 def emit_rows(h: Rows, c: Context) -> None:
-    each, shared = _nests(c, h), h.shared[-1]
+    h, shared = form(h, c.s), h.shared[-1]
+    each = _nests(c, h)
     for one in each:
         declare_local(one)
     group_ids(c)
     with group_loops(c, shared, all_dims=shared):
-        for one in each:
-            with _work_items(c, one):
-                for d, own in zip(shared, one.link.opened, strict=True):
-                    if one.several(own):
-                        c.build.let(one.var(own, "l"), c.at(d, "l"))
-                        tile_count(one, own)
-                emit_tiles(one)
+        if not isinstance(h, Streamed):
+            _emit_each(c, shared, each)
+            return
+        for d in shared:
+            if not c.even(d):
+                c.build.let(_first(c, d), least(c.at(d, "l"), constant(c.h.extents[d] - c.s.local_tile[d])))
+        _emit_each(c, shared, each[: h.begin])
+        with group_loops(c, [c.s.streamed], first=False):
+            _emit_each(c, (*shared, c.s.streamed), each[h.begin : h.end])
+        _emit_each(c, shared, each[h.end :])
+
+
+def _first(c: Context, d: int) -> Var:
+    """Where rows begin of which there are as many in each tile."""
+    return Var(f"{c.h.names[d]}_s", low=0, high=c.h.extents[d] - c.s.local_tile[d])
+
+
+def _rows_begin(c: Context, d: int) -> Index:
+    """Where what lies in local memory of a dimension begins."""
+    return variable(_first(c, d)) if d != c.s.streamed >= 0 and not c.even(d) else c.begin(d)
+
+
+def _emit_each(c: Context, dims: Sequence[int], each: Sequence[Context]) -> None:
+    """Build MDHs inside of the loops over tiles of some dimensions, which each has for its own."""
+    for one in each:
+        with _work_items(c, one):
+            for d, own in zip(dims, one.link.opened, strict=False):
+                if one.several(own):
+                    c.build.let(one.var(own, "l"), _rows_begin(c, d) if own in one.link.whole else c.at(d, "l"))
+                    tile_count(one, own)
+            emit_tiles(one)
 
 
 @contextmanager
@@ -190,9 +216,9 @@ def _work_items(c: Context, one: Context) -> Iterator[None]:
 def _nests(c: Context, h: Rows) -> list[Context]:
     """The loop nests of all MDHs, after what they leave to others was declared."""
     s, last, found = c.s, len(h.mdhoms) - 1, list[Context]()
-    where = places(h)
+    where, tile = places(h), s.local_tile[s.streamed] if s.streamed >= 0 else 0
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
-    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), s.steps, strict=True)):
+    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s), tile), s.steps, strict=True)):
         results = [*enumerate(part.outputs, h.graph.firsts[n])]
         for value, view in results:
             if n < last and where[value] != value:
@@ -211,7 +237,8 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
-        link = NestLink(moved=moved, opened=h.shared[n], prefix=f"m{n}")
+        even = h.shared[n] if isinstance(h, Streamed) and n < last else ()
+        link = NestLink(moved=moved, opened=tiled(h, n), whole=even, prefix=f"m{n}")
         found.append(c.inner(whole, own, link, c.subgroup))
     return found
 
@@ -219,7 +246,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
 def _row_moved(c: Context, h: Rows, n: int, view: View) -> Index:
     """Where an array's first element would lie, from where that of the rows in local memory does."""
     total = ZERO
-    for d, own in zip(h.shared[-1], h.shared[n], strict=True):
+    for d, own in zip((*h.shared[-1], c.s.streamed), tiled(h, n), strict=False):
         for stride, index in zip(view.strides, view.accesses[0], strict=True):
-            total = total - c.begin(d) * (stride if own in index.dims() else 0)
+            total = total - _rows_begin(c, d) * (stride if own in index.dims() else 0)
     return total

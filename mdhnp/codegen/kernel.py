@@ -161,8 +161,9 @@ def _tile_to_output(c: Context) -> None:
 
 
 def _first_tile(c: Context) -> list[Compare]:
-    """Conditions for the current local tile to be the first of the reduction."""
-    return [Compare(c.at(d, "l"), "==", c.group_range(d)[0]) for d in c.combined if c.moving(d)]
+    """Conditions for the current local tile to be the first of what this nest reduces."""
+    own = [d for d in c.combined if c.moving(d) and d not in c.link.opened]
+    return [Compare(c.at(d, "l"), "==", c.group_range(d)[0]) for d in own]
 
 
 def _accumulated(c: Context) -> Accumulators:

@@ -71,6 +71,8 @@ class NestLink:
     rings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     #: Dimensions whose loops over local tiles stand around this nest's.
     opened: tuple[int, ...] = ()
+    #: Those of them of which each tile is whole, since one that would stick out begins earlier.
+    whole: tuple[int, ...] = ()
     #: What the names of its work-items' local memory begin with.
     prefix: str = ""
 
@@ -198,7 +200,7 @@ class Nest:
 
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
-        return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
+        return d in self.link.whole or (not self.general and self.h.extents[d] % self.s.local_tile[d] == 0)
 
     def offsets(self, d: int) -> tuple[int, ...]:
         """Distance of each point (or vector) of the private tile from its first."""
@@ -220,6 +222,8 @@ class Nest:
         return self.link.pulls and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
 
     def _uneven(self, d: int) -> bool:
+        if d in self.link.whole:
+            return False
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
 
     def step_begin(self, d: int) -> Index:

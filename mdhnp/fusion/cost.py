@@ -8,6 +8,7 @@ the others.
 from math import inf, prod
 
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
+from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows
 
 _MACHINE = usual("cpu", 1)
@@ -18,8 +19,8 @@ _CACHED = 1 << 18
 #: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
 #: many times as long what it does in a cache takes then, while it waits for memory less: fitted to iterated stencils.
 _PLANES, _FAR, _PASSING = 4, 1 << 25, 1.5
-#: Rows that are enough for all cores, and how many are computed at a time.
-ENOUGH, _AT_ONCE = 64, 8
+#: Rows that are enough for all cores, and how many are computed at a time; the same of the online form.
+ENOUGH, _AT_ONCE, _BESIDE = 64, 8, 64
 #: Elements of a row from which on vectors are full.
 _WIDE = 16
 #: Bytes of what all rows read that stay in a cache, and what part of one from memory a byte from there costs.
@@ -65,12 +66,15 @@ def _of_rows(h: Rows) -> float:
     count = prod([h.extents[d] for d in h.shared[-1]])
     row = sum([v.element_bytes for v in kept]) // count
     longest = max([prod(v.shape) for one in h.mdhoms for v in (*one.inputs, *one.outputs)]) // count
-    if count < ENOUGH or longest < _WIDE or row * _AT_ONCE // 2 > _CACHED:
+    if count < ENOUGH or longest < _WIDE:
+        return inf
+    at_once = _AT_ONCE if streamed(h) is None else _BESIDE
+    if at_once == _AT_ONCE and row * _AT_ONCE // 2 > _CACHED:
         return inf
     moved = float(sum([v.element_bytes for v in (*h.inputs, *h.outputs)]))
     for step, along in zip(h.graph.steps, h.shared, strict=True):
         for p, view in step.reads:
-            again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // _AT_ONCE
+            again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // at_once
             if p < given and again:
                 size = view.element_bytes
                 moved += size * again * (_AGAIN if size <= _SHARED else 1)

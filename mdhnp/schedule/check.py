@@ -12,7 +12,7 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
-from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
+from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
 
 #: Most scalar or vector points of a private tile, all of which are written out.
@@ -63,13 +63,16 @@ def _check_maps(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
 
 
 def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
-    points, each = at_once(h, s), s.steps
-    require(len(each) == len(h.mdhoms), f"steps: schedules of {len(each)} MDHs for {len(h.mdhoms)}")
     groups = tuple([s.num_wg[d] for d in h.shared[-1]])
-    plain = rows_plain(h, points, groups, s.work_items)
+    tile = s.local_tile[s.streamed] if s.streamed >= 0 else 0
+    plain = rows_plain(h, at_once(h, s), groups, s.work_items, s.streamed, tile)
     require(replace(s, steps=()) == plain, "rows: tiles and work-groups of rows, and work-items, only")
     require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items}, the device allows {caps.max_work_group}")
-    for one, along, own, step in zip(links(h, points), h.shared, each, h.graph.steps, strict=True):
+    require(tile == 0 or s.work_items == 1, f"num_wi: {s.work_items} work-items, one walks from tile to tile")
+    h = form(h, s)
+    points, each = at_once(h, s), s.steps
+    require(len(each) == len(h.mdhoms), f"steps: schedules of {len(each)} MDHs for {len(h.mdhoms)}")
+    for n, (one, own, step) in enumerate(zip(links(h, points, tile), each, h.graph.steps, strict=True)):
         check(one, own, caps)
         require(own.work_groups == 1, "num_wg: work-groups share rows, and nothing else")
         alone = own.work_items < s.work_items and not any(own.local_copies) and not shared_slots(one, own, 0)
@@ -77,12 +80,13 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
             own.work_items == s.work_items or alone,
             f"num_wi: {own.work_items} work-items of {s.work_items}, or fewer where none waits for others",
         )
-        require(own.vector_dim not in along, f"vector_dim: rows are along {own.vector_dim}")
+        require(tile > 0 or own.vector_dim not in h.shared[n], f"vector_dim: rows are along {own.vector_dim}")
         require(own.results != "local", "results: local memory is for what MDHs leave to others")
         require(not is_wide(own), "atom: producers copy for one MDH")
-        for d, count in zip(along, points, strict=True):
-            require(own.local_tile[d] == count, f"local_tile: {own.local_tile[d]} of {count} rows at a time")
-            require(count % own.step(d) == 0, f"private_tile: {own.step(d)} do not divide {count} rows at a time")
+        for d, count in zip(tiled(h, n), (*points, tile), strict=False):
+            require(own.local_tile[d] == count, f"local_tile: {own.local_tile[d]} of {count} points at a time")
+            fits = count % own.step(d) == 0 or (d not in h.shared[n] and count == step.mdhom.extents[d])
+            require(fits, f"private_tile: {own.step(d)} do not divide {count} points at a time")
         for p, copy in zip(step.inputs, own.local_copies, strict=True):
             require(copy is None or p < h.graph.given, "local_copies: of what is in local memory")
 
@@ -295,6 +299,7 @@ def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
     if isinstance(h, Chain):
         return chain_memory(h, s)
     if isinstance(h, Rows):
-        each = zip(links(h, at_once(h, s)), s.steps, strict=True)
-        return rows_memory(h, at_once(h, s)) + sum([local_memory(one, own, caps) for one, own in each])
+        h, tile = form(h, s), s.local_tile[s.streamed] if s.streamed >= 0 else 0
+        each = zip(links(h, at_once(h, s), tile), s.steps, strict=True)
+        return rows_memory(h, at_once(h, s), tile) + sum([local_memory(one, own, caps) for one, own in each])
     return own_memory(h.last, s, caps.subgroup)

@@ -7,10 +7,13 @@ ones, kept in local memory; products want tiles of both operands there, and matr
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from math import gcd, prod
 
+from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, MdHom, Rows, is_product, sized
 from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.accuracy import READ_ONCE
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.check import is_legal
@@ -26,6 +29,10 @@ _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)
 _ENOUGH, _POINTS = 8, 1 << 17
 #: Part of a CPU's second cache that what a work-group reads and computes of its rows may take.
 _CACHED = 0.75
+#: Vectors of rows beside each other, where tiles of another dimension follow each other.
+_BESIDE = 4
+#: Points of that dimension where caches are small.
+_FEW = 32
 #: Work-groups a core, at most.
 _GROUPS = 16
 #: Work-groups of rows on a GPU's compute unit, at least: one reads while the other reduces.
@@ -89,6 +96,7 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
         if rows_memory(h, points) <= cached:
             found.append((many or few, -count, points))
     core = replace(caps, compute_units=1)
+    yield from _streamed(h, caps)
     for *_, points in sorted(found):
         groups = shared_groups(tile_counts(extents, points), range(len(points)), _GROUPS * caps.compute_units)
         yield _schedule(h, points, groups, 1, lambda *link: next(_of_registers(core, *link), None))
@@ -110,6 +118,39 @@ def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequen
             found = replace(own, private_tile=tuple(private), results=results)
             if found.vector_dim not in along and results != "local" and is_legal(h, found, caps):
                 yield found
+
+
+def _streamed(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Schedules of the online form for CPUs: rows in vectors, and so many points of a dimension that all stays near."""
+    online, extents = streamed(h), [h.extents[d] for d in h.divisible]
+    if online is None:
+        return
+    lanes = max(caps.vector_bytes // max([t.itemsize for t in online.dtypes]), 1)
+    for vectors, most in product((_BESIDE, 1), (READ_ONCE, _FEW)):
+        count, tile = min(vectors, extents[-1] // lanes) * lanes, min(h.extents[online.dim], most)
+        points = (*(1 for _ in extents[1:]), count)
+        if count:
+            groups = shared_groups(tile_counts(extents, points), range(len(points)), _GROUPS * caps.compute_units)
+            each = zip(links(online, points, tile), online.shared, strict=True)
+            steps = [_beside(one, along, lanes, caps.registers) for one, along in each]
+            yield replace(rows_plain(h, points, tuple(groups), 1, online.dim, tile), steps=tuple(steps))
+
+
+def _beside(h: MdHom, along: Sequence[int], lanes: int, registers: int) -> Schedule:
+    """The schedule of one MDH as one tile, with vectors along rows: register tiles of products, columns of others."""
+    row, product = along[-1], is_product(h, along)
+    others = [d for d in h.dims("cc") if d not in along]
+    order = AccessPattern(h).loop_order
+    private = [1] * h.rank
+    private[row] = lanes * gcd(h.extents[row] // lanes, 2 if others else _BESIDE)
+    if others:
+        longest = max(others, key=lambda d: h.extents[d])
+        private[longest] = min(h.extents[longest], registers // 4 if product else 2)
+    return replace(
+        Schedule.plain(h.extents, len(h.inputs)), private_tile=tuple(private), vector_dim=row, vector_width=lanes,
+        global_order=order, local_order=order, private_copies=(True,) * len(h.inputs),
+        private_order=(*h.combined, *h.dims("cc")), results="global" if h.combined else "private",
+    )  # fmt: skip
 
 
 def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:

@@ -8,6 +8,7 @@ from math import prod
 from mdhnp.fusion.cost import ENOUGH, near
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps
+from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
 #: Bytes that stay in a core's cache.
@@ -59,9 +60,12 @@ def rows_lie_together(graph: Graph, match: Match) -> bool:
 
 
 def shared_lie_along_results(graph: Graph, match: Match) -> bool:
-    """What each few rows read of an array again is small, or lies in vectors of results: it is turned for none."""
+    """What each few rows read of an array again is small, or lies in vectors of results: it is turned for none.
+
+    Nor is it where vectors lie along rows.
+    """
     h, _ = _required(graph, match)
-    return all([_along_results(one, along, view) for one, along, view in _given(h)])
+    return streamed(h) is not None or all([_along_results(one, along, view) for one, along, view in _given(h)])
 
 
 def _along_results(h: MdHom, along: Sequence[int], view: View) -> bool:

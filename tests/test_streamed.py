@@ -1,0 +1,207 @@
+"""Rows in their online form: tiles of what is reduced follow each other; what they leave to each other is corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from chains import assert_stays_inside
+from guards import unwritten
+from ir_run import run
+from running import execute, lowered
+from schedules import CAPS
+
+import mdhnp
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.fusion.streamed import Streamed, streamed
+from mdhnp.mdh import Rows, interpret
+from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.default import candidates, default
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+#: Vectors of four rows, so that few rows are several vectors.
+SMALL = replace(CAPS, vector_bytes=16)
+
+
+def _scores(q: Any, k: Any) -> Any:
+    return q @ k.swapaxes(-1, -2)
+
+
+def _softmax(s: Any, v: Any) -> Any:
+    powers = np.exp(s - s.max(axis=-1, keepdims=True))
+    return (powers @ v) / powers.sum(axis=-1, keepdims=True)
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    return _softmax(_scores(q, k) * q.dtype.type(0.5), v)
+
+
+def _masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    return _softmax(np.where(mask, _scores(q, k), -np.inf), v)
+
+
+def _biased(q: Any, k: Any, v: Any, bias: Any) -> Any:
+    return _softmax(_scores(q, k) + bias, v)
+
+
+def _sums(q: Any, k: Any, v: Any) -> Any:
+    """Products of scores that need no correction, as there is no maximum."""
+    return np.maximum(_scores(q, k), 0) @ v
+
+
+def _weighted(q: Any, k: Any, v: Any, w: Any) -> Any:
+    """Some weights are left out, others divided."""
+    s = _scores(q, k)
+    powers = np.exp(s - s.max(axis=-1, keepdims=True))
+    return np.where(w > 0, powers / (w * w + 1), powers.dtype.type(0)) @ v
+
+
+def _unlike(q: Any, k: Any, v: Any) -> Any:
+    """The exponent is another one, so that no factor corrects it."""
+    s = _scores(q, k)
+    return np.exp(2 * s - s.max(axis=-1, keepdims=True)) @ v
+
+
+def _squared(q: Any, k: Any, v: Any) -> Any:
+    s = _scores(q, k)
+    return np.square(s - s.max(axis=-1, keepdims=True)) @ v
+
+
+def _arrays(*shapes: tuple[int, ...], dtype: str = "f4") -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(sum([sum(s) for s in shapes]))
+    return [rng.normal(size=s).astype(dtype) for s in shapes]
+
+
+def _operands(batch: tuple[int, ...], rows: int, keys: int, d: int, dtype: str = "f4") -> list[np.ndarray[Any, Any]]:
+    return _arrays((*batch, rows, d), (*batch, keys, d), (*batch, keys, d), dtype=dtype)
+
+
+def _rows(function: Callable[..., Any], *arrays: Any) -> tuple[Rows, list[Any]]:
+    """The one step that a function becomes, and the arrays in its order."""
+    (step,) = mdhnp.fuse(function).rewriting(*arrays).after.steps
+    assert isinstance(step.mdhom, Rows)
+    return step.mdhom, [arrays[p] for p in step.inputs]
+
+
+def _form(made: Rows) -> Streamed:
+    found = streamed(made)
+    assert found is not None
+    return found
+
+
+def _run(made: Rows, s: Schedule, arrays: list[Any]) -> Any:
+    """What a schedule's kernel computes, without a device."""
+    steps, (view,) = lowered(made), made.outputs
+    output = unwritten(view.shape, view.dtype)
+    run(generate(steps, [s], SMALL, default), procedures(steps, [s], SMALL, default), arrays, [output])
+    return output
+
+
+@pytest.mark.parametrize(
+    ("function", "others"),
+    [
+        (_attention, []), (_masked, [(64, 41)]), (_biased, [(64, 41)]), (_biased, [(41,)]), (_sums, []),
+        (_weighted, [(64, 41)]),
+    ],
+)  # fmt: skip
+def test_the_form_is_the_same_computation_in_any_tiles(function: Any, others: list[Any]) -> None:
+    arrays = [*_operands((), 64, 41, 3), *_arrays(*others)]
+    if function is _masked:
+        arrays[3] = arrays[3] > 0
+    made, arrays = _rows(function, *arrays)
+    form, (want,) = _form(made), made.graph.interpret(*arrays)
+    np.testing.assert_allclose(form.graph.interpret(*arrays)[0], want, rtol=1e-5, atol=1e-6)
+    for s in candidates(made, SMALL):
+        if s.streamed >= 0:
+            np.testing.assert_allclose(_run(made, _tiles_of(made, s, 8), arrays), want, rtol=1e-5, atol=1e-6)
+
+
+def _tiles_of(made: Rows, s: Schedule, points: int) -> Schedule:
+    """The same of so few points of what is streamed that there are several tiles."""
+    form, steps = _form(made), list(s.steps)
+    for n, d in enumerate(form.streamed):
+        if d >= 0:
+            steps[n] = steps[n].at(d, local_tile=points, private_tile=min(steps[n].private_tile[d], points))
+    changed = replace(s.at(form.dim, local_tile=points), steps=tuple(steps))
+    check(made, changed, SMALL)
+    return changed
+
+
+@pytest.mark.parametrize("shape", [((), 67, 19, 3), ((2,), 33, 130, 2), ((), 64, 300, 3), ((2, 2), 17, 35, 4)])
+def test_kernels_stay_inside(shape: Any) -> None:
+    """Also where the last rows are less than a vector, and the last tile is short."""
+    made, arrays = _rows(_attention, *_operands(*shape))
+    found = [s for s in candidates(made, SMALL) if s.streamed >= 0]
+    assert found
+    for s in found[-2:]:
+        assert_stays_inside(made, s, SMALL)
+    np.testing.assert_allclose(_run(made, found[-1], arrays), _attention(*arrays), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [_unlike, _squared])
+def test_what_no_factor_corrects_has_no_such_form(device: Device, function: Any) -> None:
+    arrays = _operands((), 128, 128, 8)
+    steps = mdhnp.fuse(function).rewriting(*arrays).after.steps
+    made = [s.mdhom for s in steps if isinstance(s.mdhom, Rows) and "max" in str(s.mdhom.graph)]
+    assert all([streamed(h) is None for h in made])
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        np.testing.assert_allclose(mdhnp.fuse(function)(*arrays), function(*arrays), rtol=1e-4, atol=1e-2)
+
+
+def test_memory_does_not_grow_with_the_keys() -> None:
+    """However many they are, all is one kernel, and what it keeps is as much."""
+    needed = set()
+    for keys in (1000, 100_000):
+        shapes = [(2, 70, 64), (2, keys, 64), (2, keys, 64)]
+        made, _ = _rows(_attention, *[np.empty(s, np.float32) for s in shapes])
+        s = default(made, CAPS)
+        assert s.streamed >= 0
+        needed.add(local_memory(made, s, CAPS))
+    assert len(needed) == 1 and needed.pop() <= CAPS.local_memory
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [((), 64, 64, 16), ((3,), 100, 1001, 33), ((2, 2), 129, 70, 32), ((), 1000, 257, 64)])
+def test_on_devices(device: Device, shape: Any, dtype: str) -> None:
+    made, arrays = _rows(_attention, *_operands(*shape, dtype=dtype))
+    exact = _attention(*[a.astype("f8") for a in arrays])
+    near = {"rtol": 1e-4, "atol": 1e-5} if dtype == "f4" else {"rtol": 1e-12, "atol": 1e-14}
+    for s in [s for s in candidates(made, device.caps) if s.streamed >= 0][::2]:
+        (got,) = execute(device, made, arrays, generate(lowered(made), [s], device.caps, default))
+        np.testing.assert_allclose(got, exact, **near)
+
+
+def test_rows_of_which_nothing_counts_are_nan(device: Device) -> None:
+    """As NumPy has them: of minus infinity everywhere, of infinity or NaN somewhere; but not of -inf in whole tiles."""
+    q, k, v = _operands((), 128, 300, 8)
+    bias = np.zeros((128, 300), np.float32)
+    bias[3], bias[5, 7], bias[6, 299], bias[7, :200], bias[8, 150:] = -np.inf, np.inf, np.nan, -np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        want = _biased(q, k, v, bias)
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        got = mdhnp.fuse(_biased)(q, k, v, bias)
+    assert np.isnan(got).all(axis=1).nonzero()[0].tolist() == [3, 5, 6]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_what_a_schedule_of_the_form_must_not() -> None:
+    made, _ = _rows(_attention, *_operands((), 64, 400, 8))
+    s = next(s for s in candidates(made, SMALL) if s.streamed >= 0)
+    product = s.steps[4]
+    for wrong, words in (
+        ({"num_wi": (1, 1, 2)}, "one walks from tile to tile"),
+        ({"streamed": -1}, "rows: tiles"),
+        ({"local_tile": (4, 8, 32)}, "local_tile"),
+        ({"steps": (*s.steps[:4], product.at(1, private_tile=3), *s.steps[5:])}, "private_tile: 3 do not divide"),
+    ):  # fmt: skip
+        with pytest.raises(IllegalSchedule, match=words):
+            check(made, replace(s, **wrong), SMALL)
+    assert Schedule.from_json(s.to_json()) == s
+    assert interpret(made, *_operands((), 64, 400, 8)).shape == (64, 8)
