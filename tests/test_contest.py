@@ -69,7 +69,7 @@ class Simulated:
         self.spent, self.calls = self.spent + seconds, self.calls + 1
         excess = 0.0 if fake is self.plans[0] else max(seconds - self.plans[0].seconds, 0.0)
         self.lost += excess
-        watcher.see(self.entry, plan, seconds)
+        watcher.see(self.entry, plan, seconds, 1)
         return excess
 
     def run(self, check: Callable[[float], None]) -> None:
@@ -194,7 +194,7 @@ def test_late_calls_are_of_the_plan_that_made_them(monkeypatch: pytest.MonkeyPat
         for other in simulated.plans:
             if other is not getattr(now, "_plan", now):
                 before = simulated.contest._spent.seconds, list(simulated.contest._samples), simulated.contest._lost
-                simulated.contest.see(simulated.entry, other, 9.0)
+                simulated.contest.see(simulated.entry, other, 9.0, 1)
                 after = simulated.contest._spent.seconds, list(simulated.contest._samples), simulated.contest._lost
                 assert after == (before[0] + 9.0, *before[1:])
         simulated.call()

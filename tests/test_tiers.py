@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiers import (
+    Counting,
     Differing,
     Failing,
     First,
@@ -32,7 +33,7 @@ from mdhnp.calls import build, steps
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.request import Request
-from mdhnp.calls.store import forget
+from mdhnp.calls.store import entries, forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
@@ -277,3 +278,21 @@ next(helper, None)
     for each in running:
         assert result(each) == {"opencl": True, "hosted": {"matmul": 2}, "compiled": 0, "right": True}
     assert compilations() == len(binaries()) > 0
+
+
+@pytest.mark.parametrize("contest", [False, True])
+def test_calls_that_are_not_told_one_by_one_are_counted(contest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones are counted several at a time, but in a contest, whose samples they are."""
+    if contest:
+        decide(monkeypatch, contest=Counting)
+    a = np.ones((4, 4), np.float32)
+    mdhnp.matmul(a, a)
+    background.wait()
+    mdhnp.matmul(a, a)
+    (entry,) = [e for e in entries.values() if e.watcher is not None]
+    before, noted = entry.watcher.spent.calls, entry.watcher.noted if contest else 0
+    for _ in range(100):
+        mdhnp.matmul(a, a)
+    counted = entry.watcher.spent.calls - before
+    assert counted == 100 if contest else 84 < counted <= 116
+    assert not contest or entry.watcher.noted == noted + 100

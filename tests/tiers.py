@@ -17,7 +17,7 @@ from mdhnp.calls import build, progress
 from mdhnp.calls import contest as contests
 from mdhnp.calls.build import Build, Built, Hopeless
 from mdhnp.calls.contest import Contest
-from mdhnp.calls.entry import Entry
+from mdhnp.calls.entry import Entry, Spent
 from mdhnp.calls.loading import load
 from mdhnp.calls.plans import Plan
 from mdhnp.runtime.private import cache_folder
@@ -88,7 +88,7 @@ class Failing(Build):
 class First(Contest):
     """A contest that the first candidate wins as soon as there was a call."""
 
-    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+    def see(self, entry: Entry, plan: Plan, seconds: float, calls: int) -> None:
         first = self._others[0].plan
         self._settle(entry, first, [(self._used.plan, SLOW), (first, FAST)])
 
@@ -96,9 +96,23 @@ class First(Contest):
 class Kept(Contest):
     """One in which the plan in use stays."""
 
-    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+    def see(self, entry: Entry, plan: Plan, seconds: float, calls: int) -> None:
         others: Sequence[tuple[Plan, float]] = [(arm.plan, SLOW) for arm in self._others]
         self._settle(entry, self._used.plan, [(self._used.plan, FAST), *others])
+
+
+class Counting(Contest):
+    """One that never ends, and counts what it is told."""
+
+    noted = 0
+
+    @property
+    def spent(self) -> Spent:
+        return self._spent
+
+    def see(self, entry: Entry, plan: Plan, seconds: float, calls: int) -> None:
+        self.noted += 1
+        self._spent.add(seconds, calls)
 
 
 def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -75,6 +75,8 @@ class Contest(Watcher):
     them. At the end `settle` takes the entry, the plan that is to go on, and the seconds of each plan that was timed.
     """
 
+    each = True
+
     def __init__(
         self,
         used: Plan,
@@ -98,10 +100,10 @@ class Contest(Watcher):
     def plan(self) -> Plan:
         return self._arm.runs
 
-    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+    def see(self, entry: Entry, plan: Plan, seconds: float, calls: int) -> None:
         """Count a call, and say who makes the next one."""
         arm = self._arm
-        self._spent.add(seconds)
+        self._spent.add(seconds, calls)
         if plan is not arm.runs:  # the call began before the turn did
             return
         if arm is not self._used:

@@ -28,34 +28,41 @@ class Spent:
     def __init__(self) -> None:
         self.seconds, self.calls, self.least = 0.0, 0, inf
 
-    def add(self, seconds: float) -> None:
-        self.seconds += seconds
-        self.calls += 1
+    def add(self, seconds: float, calls: int = 1) -> None:
+        """Add so many calls, of so many seconds each."""
+        self.seconds += seconds * calls
+        self.calls += calls
         self.least = min(self.least, seconds)
 
 
 class Watcher(ABC):
     """Follows what the calls of one entry cost, and sees to it that there will be a better plan when that pays."""
 
+    #: Whether it is to be told of each call, not of one in several that are brief.
+    each = False
+
     def __init__(self) -> None:
         self._seeing = threading.Lock()
 
-    def saw(self, entry: "Entry", plan: Plan, seconds: float) -> None:
-        """Take note of a call that a plan has computed in so many seconds. The call has its result, come what may."""
+    def saw(self, entry: "Entry", plan: Plan, seconds: float, calls: int = 1) -> None:
+        """Take note of a call that a plan has computed in so many seconds, and of those before that nobody noted.
+
+        The call has its result, come what may.
+        """
         # Who finds the lock taken does not wait: it may be a signal handler's call amid one of its own thread.
         if not self._seeing.acquire(blocking=False):
             return
         try:
             if entry.watcher is self:  # no call of before it was replaced
-                self.see(entry, plan, seconds)
+                self.see(entry, plan, seconds, calls)
         except Exception as error:
             warn(f"a call keeps the plan it has, since a better one could not be made: {error}")
         finally:
             self._seeing.release()
 
     @abstractmethod
-    def see(self, entry: "Entry", plan: Plan, seconds: float) -> None:
-        """Take note of a call; may put another plan into the entry. One thread at a time."""
+    def see(self, entry: "Entry", plan: Plan, seconds: float, calls: int) -> None:
+        """Take note of so many calls; may put another plan into the entry. One thread at a time."""
 
 
 class Start(NamedTuple):
@@ -100,7 +107,7 @@ class Entry:
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
         plain = self._take is self._give is None
         self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
-        seen = watcher is None or getattr(plan, "brief", False)
+        seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
         self.host = getattr(plan, "host", None) if plain and seen else None
         self.unseen = None if watcher is None else _EACH - 1
 
@@ -114,7 +121,7 @@ class Entry:
             like, self.unseen = _EACH - (self.unseen or 0), _EACH - 1
             begin = time.perf_counter()
             results = plan.run(arrays)
-            watcher.saw(self, plan, (time.perf_counter() - begin) * like)
+            watcher.saw(self, plan, time.perf_counter() - begin, like)
         if self._give is not None:
             return self._give(results)
         return scalar(results[0])

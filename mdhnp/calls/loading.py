@@ -60,9 +60,9 @@ class UnloadedSpent(Spent):
 
     __slots__ = ()
 
-    def add(self, seconds: float) -> None:
-        super().add(seconds)
-        unloaded.all.add(seconds)
+    def add(self, seconds: float, calls: int = 1) -> None:
+        super().add(seconds, calls)
+        unloaded.all.add(seconds, calls)
 
 
 class Unloaded:

@@ -95,13 +95,13 @@ class Progress(Watcher):
         self.entry: Entry | None = None
         self._purse, self._price = self.spent, inf
 
-    def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
-        """Count a call, without a lock: of several at once one may be left out."""
-        self.spent.add(seconds)
+    def saw(self, entry: Entry, plan: Plan, seconds: float, calls: int = 1) -> None:
+        """Count calls, without a lock: of several at once one may be left out."""
+        self.spent.add(seconds, calls)
         if self._purse.seconds >= self._price:
-            super().saw(entry, plan, seconds)
+            super().saw(entry, plan, seconds, calls)
 
-    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+    def see(self, entry: Entry, plan: Plan, seconds: float, calls: int) -> None:
         """Go on, since calls have cost enough."""
         self.entry, state = entry, self.state
         try:
