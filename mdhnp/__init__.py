@@ -24,13 +24,13 @@ from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
-from mdhnp.namespace import LATER, MODULES, NOT_OFFERED, NUMPYS
+from mdhnp.namespace import LATER, MODULES, NUMPYS
 from mdhnp.patching import patch
 from mdhnp.runtime import executors
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
-    from mdhnp import skeletons, tuning
+    from mdhnp import fft, skeletons, tuning
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.calls.prepare import Prepared, prepare
     from mdhnp.calls.tracing import TracingError
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.reductions import *
     from mdhnp.frontend.scans import *
+    from mdhnp.frontend.searching import *
     from mdhnp.frontend.stencil import stencil
     from mdhnp.frontend.types import *
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
@@ -63,9 +64,9 @@ __all__ = [
     "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d", "conv2d",
     "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused", "fallback_counts",
     "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv",
-    "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec", "memory_info", "md_hom",
-    "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil", "synchronize",
-    "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot", "vecmat",
+    "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec", "memory_info",
+    "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil",
+    "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 
@@ -73,11 +74,10 @@ executors.register(lambda: import_module("mdhnp.distributed.executor"))
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("skeletons", "tuning"):
+    if name in ("fft", "skeletons", "tuning"):
         return import_module(f"mdhnp.{name}")  # which makes it an attribute
     if name not in LATER:
-        reason = NOT_OFFERED.get(name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f", which {reason}" if reason else ""))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(LATER[name]), name)
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdhnp.calls.candidates import choose
+from mdhnp.calls.host import OnHost
 from mdhnp.calls.kernels import procedures_of, repeating, staged
 from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe
@@ -42,6 +43,8 @@ class Explanation:
         What devices exchanged, where there are several.
     rewriting : Rewriting or None
         Of a fused function: its calls as they are written, the rules, and what they made of them.
+    host : tuple of OnHost
+        Functions that the host has computed, in order.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Explanation:
     copies: tuple[Transfer, ...]
     exchanges: tuple[exchange.Exchange, ...] = ()
     rewriting: Rewriting | None = None
+    host: tuple[OnHost, ...] = ()
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -104,7 +108,9 @@ class Explanation:
                 lines.append(f"kernels   {', '.join(times)}")
             else:
                 lines.append("kernels   none: an extent is 0")
-        if not self.launches:
+        where = {True: "copies of arrays", False: "arrays where they are"}
+        lines.extend(f"host      {each.name}, on {where[each.copied]}" for each in self.host)
+        if not self.launches and not self.host:
             lines.append("mdh       none: the call was left to NumPy")
         lines.extend(_copied(self.copies))
         if self.exchanges:
@@ -176,7 +182,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         if (name := name_of(rewriting.before, devices)) != ALL:
             rewriting = rewriting_of(rewriting.before, name)
     plans = tuple(plan for plan, _ in seen)
-    return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting)
+    host = tuple(plan for plan, _ in every if isinstance(plan, OnHost))
+    return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting, host)
 
 
 def _copied(copies: Sequence[Transfer]) -> Iterator[str]:

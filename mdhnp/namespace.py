@@ -1,4 +1,4 @@
-"""Names that `mdhnp.__getattr__` imports when they are first asked for, in which module each is, and what there is not.
+"""Names that `mdhnp.__getattr__` imports when they are first asked for, and in which module each is.
 
 The array API standard's functions, and NumPy's of the same kind: most programs need few of them. What needs OpenCL, or
 takes long to import.
@@ -32,6 +32,9 @@ _NAMES = {
     """,
     "scans": """
         cumulative_prod cumulative_sum diff
+    """,
+    "searching": """
+        argsort nonzero searchsorted sort unique unique_all unique_counts unique_inverse unique_values
     """,
     "types": """
         __array_namespace_info__ astype can_cast finfo iinfo isdtype result_type
@@ -70,18 +73,3 @@ MODULES = {name: f"mdhnp.frontend.{module}" for module, names in _NAMES.items() 
 #: Module by name, of all that is imported later.
 LATER = MODULES | {name: f"mdhnp.{module}" for module, names in _HEAVY.items() for name in names.split()}
 LATER |= dict.fromkeys(NUMPYS, "numpy")
-
-_SORTS = "orders elements by comparisons of all of them, which is no MDH whose work grows as slowly as a sort's"
-_UNKNOWN = "gives a number of elements that depends on values, and a launch needs to know it"
-
-#: What the array API standard has and this package does not compute, with the reason, for people.
-NOT_OFFERED = {
-    "argsort": _SORTS,
-    "nonzero": _UNKNOWN,
-    "searchsorted": "halves an interval by what it reads; as a sum of comparisons each value is compared with all",
-    "sort": _SORTS,
-    "unique_all": _UNKNOWN,
-    "unique_counts": _UNKNOWN,
-    "unique_inverse": _UNKNOWN,
-    "unique_values": _UNKNOWN,
-}

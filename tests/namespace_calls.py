@@ -104,6 +104,13 @@ def along(draw: Any, *, none: bool = False, beyond: int = 0, **options: Any) -> 
 
 
 @st.composite
+def ordered(draw: Any) -> Any:
+    """An Array of elements of which some are equal or NaN, and an axis; each order of equal ones is another one."""
+    x = draw(arrays(lowest=None) | arrays())
+    return (x,), {"axis": draw(axes(x)), "stable": True}
+
+
+@st.composite
 def named(draw: Any, *, like: bool) -> Any:
     """An Array, indices along an axis, of which now and then one is outside, and the axis."""
     x = draw(arrays(WITH_AXES))
@@ -151,6 +158,52 @@ def joined(draw: Any, beyond: int) -> Any:
         shapes = [(*shape[:d], draw(st.integers(0, 3)), *shape[d + 1 :]) for _ in shapes]
     xs = [draw(arrays(st.just(s), types)) for s in shapes]
     return (xs,), {"axis": draw(axes(xs[0], beyond))}
+
+
+@st.composite
+def searched(draw: Any) -> Any:
+    """Arguments of `searchsorted`: values in order, and those to find."""
+    dtype = draw(ANY.map(st.just))
+    x = mdhnp.sort(draw(arrays(st.tuples(st.integers(0, 5)), dtype)))
+    return (x, draw(arrays(types=dtype))), {"side": draw(st.sampled_from(["left", "right"]))}
+
+
+@st.composite
+def square(draw: Any, types: Any = ANY, triangles: bool = False) -> Any:
+    """Stacks of square matrices, and now and then something else; or positive definite ones of factors."""
+    n, stack = draw(st.integers(0, 3)), draw(st.sampled_from([(), (2,), (0,)]))
+    x = draw(arrays(st.just((*stack, n, n)) | SHAPES, types))
+    if not triangles or x.ndim < 2 or x.shape[-1] != x.shape[-2] or not x.size:
+        return x
+    return mdhnp.asarray(mdhnp.conj(x.mT) @ x + mdhnp.eye(x.shape[-1], dtype=x.dtype))
+
+
+@st.composite
+def solved(draw: Any) -> Any:
+    """Arguments of `solve`, some of which do not fit."""
+    x = draw(square())
+    n = x.shape[-1] if x.ndim else 2
+    return (x, draw(arrays(st.just((n,)) | st.just((n, 2)) | SHAPES))), {}
+
+
+@st.composite
+def transformed(draw: Any, types: Any, several: bool) -> Any:
+    """Arguments of Fourier transforms; `n` and `s` may cut axes off."""
+    x, norm = draw(arrays(WITH_AXES, types)), draw(st.sampled_from(["backward", "ortho", "forward"]))
+    if not several:
+        return (x,), {"n": draw(st.none() | st.integers(0, 5)), "axis": draw(axes(x)), "norm": norm}
+    chosen = draw(st.none() | xps.valid_tuple_axes(x.ndim, min_size=1))
+    return (x,), {"axes": chosen, "norm": norm}
+
+
+@st.composite
+def repeated(draw: Any) -> Any:
+    """Arguments of `repeat`: one number for all elements, or one for each."""
+    (x,), options = draw(along(none=True))
+    axis = options["axis"]
+    n = x.size if axis is None else x.shape[axis] if -x.ndim <= axis < x.ndim else 1
+    counts = xps.arrays(mdhnp.int64, n, elements=st.integers(0, 3))
+    return (x, draw(st.integers(0, 3) | counts)), options
 
 
 @st.composite
@@ -243,9 +296,12 @@ CALLS: Mapping[str, Call] = {
     "tile": given(arrays(), st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=4).map(tuple)),
     "take": named(like=False),
     "take_along_axis": named(like=True),
-    "repeat": st.builds(
-        lambda call, count: ((*call[0], count), call[1]), along(none=True), st.integers(0, 3)
-    ),
+    "repeat": repeated(),
+    **{name: ordered() for name in ("sort", "argsort")},
+    "searchsorted": searched(),
+    **{name: given(arrays(lowest=None)) for name in (
+        "nonzero", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"
+    )},
     "pad": given(
         arrays(), st.integers(-1, 4) | st.tuples(whole, whole), mode=st.sampled_from(["constant", "edge", "wrap"])
     ),
@@ -284,4 +340,27 @@ CALLS: Mapping[str, Call] = {
     "linalg.trace": given(arrays(), offset=st.integers(-2, 2)),
     "linalg.multi_dot": st.tuples(matrices("ij,jk").map(lambda call: (call[0],)), st.just({})),
     "einsum": einsums(),
+    "linalg.cholesky": given(square(triangles=True), upper=FLAGS),
+    **{f"linalg.{name}": given(square()) for name in ("det", "slogdet", "inv", "eigh", "eigvalsh")},
+    "linalg.solve": solved(),
+    **{f"linalg.{name}": given(arrays(STACKS)) for name in ("svdvals", "pinv", "matrix_rank", "matrix_transpose")},
+    "linalg.qr": given(arrays(STACKS), mode=st.sampled_from(["reduced", "complete"])),
+    "linalg.svd": given(arrays(STACKS), full_matrices=FLAGS),
+    "linalg.matrix_power": given(square(), st.integers(-2, 5)),
+    "linalg.matrix_norm": given(
+        arrays(STACKS), ord=st.sampled_from(["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf, 3]), keepdims=FLAGS
+    ),
+    "linalg.vector_norm": reduced(ord=st.sampled_from([0, 1, 2, 3.5, -1, np.inf, -np.inf])),
+    "linalg.diagonal": given(arrays(), offset=st.integers(-2, 2)),
+    "linalg.cross": st.tuples(
+        st.tuples(*[arrays(st.sampled_from([(3,), (2, 3), (1, 3), (2,)]))] * 2), st.just({})
+    ),
+    **{f"fft.{name}": transformed(ANY, False) for name in ("fft", "ifft", "irfft", "hfft")},
+    **{f"fft.{name}": transformed(REAL, False) for name in ("rfft", "ihfft")},
+    **{f"fft.{name}": transformed(ANY, True) for name in ("fftn", "ifftn", "irfftn")},
+    "fft.rfftn": transformed(REAL, True),
+    **{f"fft.{name}": given(st.integers(1, 9), d=st.sampled_from([1, 0.5])) for name in ("fftfreq", "rfftfreq")},
+    **{f"fft.{name}": reduced(WITH_AXES).map(lambda call: (call[0], {"axes": call[1]["axis"]})) for name in (
+        "fftshift", "ifftshift"
+    )},
 }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
-from scipy import cluster, fft, integrate, ndimage, signal, special, stats
+from scipy import cluster, fft, integrate, ndimage, signal, spatial, special, stats
 
 import mdhnp
 
@@ -23,6 +23,9 @@ ON_DEVICE: tuple[Callable[[Any], Any], ...] = (
     lambda x: stats.pmean(x, 2), stats.variation, stats.sem, stats.moment, lambda x: stats.describe(x).variance,
     stats.circmean, lambda x: stats.boxcox_llf(0.5, x),
     integrate.trapezoid, integrate.cumulative_trapezoid, cluster.vq.whiten,
+    stats.iqr, lambda x: stats.trim_mean(x, 0.1), lambda x: stats.quantile(x, 0.3), stats.rankdata,
+    stats.median_abs_deviation, lambda x: stats.mode(x).mode, stats.gstd, stats.kstat,
+    lambda x: stats.false_discovery_control(x[0]),
 )  # fmt: skip
 ON_HOST: tuple[Callable[[Any], Any], ...] = (
     lambda x: ndimage.correlate(x, x[:3, :3]), lambda x: ndimage.convolve(x, x[:3, :3]),
@@ -32,6 +35,9 @@ ON_HOST: tuple[Callable[[Any], Any], ...] = (
     lambda x: signal.convolve(x, x[:3, :3]), lambda x: signal.fftconvolve(x, x[:3, :3]),
     lambda x: signal.correlate2d(x, x[:3, :3]), signal.detrend, signal.hilbert,
     special.expit, special.logit, special.erf, special.gammaln, special.i0, special.ndtr, special.entr, stats.entropy,
+    lambda x: stats.pearsonr(x[0], x[1]).statistic, lambda x: stats.spearmanrho(x[0], x[1]).statistic,
+    lambda x: stats.ttest_ind(x[0], x[1]).statistic, lambda x: stats.mannwhitneyu(x[0], x[1]).statistic,
+    lambda x: spatial.transform.Rotation.from_rotvec(x[:, :3]).as_matrix(),
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import mdhnp
 from mdhnp.namespace import NUMPYS
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "api").glob("*.rst"))
-NAMESPACES = ("linalg", "skeletons", "semiring", "tuning", "dask")
+NAMESPACES = ("linalg", "fft", "skeletons", "semiring", "tuning", "dask")
 
 
 def public() -> list[str]:

@@ -16,13 +16,7 @@ V = np.linspace(0.1, 0.9, 6, dtype=np.float32)
 
 NONE = "mdhnp has no function of that meaning"
 UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "median": (lambda a: np.median(a, axis=0), NONE),
-    "linalg.norm": (lambda a: np.linalg.norm(a, 2), "singular values"),
-    "linalg.cond": (np.linalg.cond, NONE),
-    "fft.fft": (np.fft.fft, NONE),
     "histogram": (lambda a: np.histogram(a, bins=3), NONE),
-    "linalg.svd": (lambda a: np.linalg.svd(a, full_matrices=False)[1], NONE),
-    "quantile": (lambda a: np.quantile(a, q=[0.25, 0.5]), NONE),
     "ldexp": (lambda a: np.ldexp(a, 3), NONE),
     "modf": (lambda a: np.modf(a / 2), NONE),
     "add.reduceat": (lambda a: np.add.reduceat(a, [0, 2]), NONE),
@@ -72,18 +66,14 @@ def test_what_numpy_gives_beside_arrays_stays_what_it_is(where: Device) -> None:
         assert np.linalg.norm(mdhnp.asarray(np.ones(4)).astype("f4"), ord=1) == 4
         longer = np.nan_to_num(a.astype(np.float64), nan=0.0)
         assert type(longer) is mdhnp.Array
-        found = np.linalg.qr(mdhnp.asarray(np.eye(3)))
-        assert type(found).__name__ == "QRResult"
-        assert type(found.Q) is mdhnp.Array
-        assert np.searchsorted(a[0], [np.longdouble(1)]).device is where
         assert np.append(a, np.longdouble(1)).dtype == np.longdouble  # which no Array has
 
 
 def test_numpy_puts_results_into_arrays(where: Device) -> None:
     a, out = mdhnp.asarray(A), mdhnp.asarray(np.zeros(6, np.float32))
     with mdhnp.config(fallback="numpy"):
-        assert np.median(a, axis=0, out=out) is out
-        close(out, np.median(A, axis=0), where)
+        assert np.var(a, axis=0, mean=np.mean(A, axis=0, keepdims=True), out=out) is out
+        close(out, np.var(A, axis=0), where)
         masked = mdhnp.asarray(np.full((4, 6), 9, np.float32))
         assert np.add(a, 1, out=masked, where=A > 2) is masked
         close(masked, np.add(A, 1, out=np.full((4, 6), 9, np.float32), where=A > 2), where)

@@ -17,7 +17,18 @@ import pytest
 import sklearn
 from arrays import close
 from separate import alternating
-from sklearn import metrics, pipeline, preprocessing
+from sklearn import (
+    decomposition,
+    discriminant_analysis,
+    kernel_approximation,
+    linear_model,
+    metrics,
+    mixture,
+    model_selection,
+    naive_bayes,
+    pipeline,
+    preprocessing,
+)  # fmt: skip
 from sklearn.metrics import pairwise
 
 import mdhnp
@@ -116,6 +127,15 @@ def fitted(*steps: Any) -> Callable[..., Any]:
     return lambda x, y, v, w: pipeline.make_pipeline(*steps).fit_transform(x)
 
 
+def classes(v: Any) -> Any:
+    """Give labels of two classes, of numbers between 1 and 2."""
+    return (v > 1.5).astype(np.int64)
+
+
+def predicted(estimator: Any) -> Callable[..., Any]:
+    return lambda x, y, v, w: estimator.fit(x, classes(v)).predict(x)
+
+
 #: Calls of functions and estimators, from matrices and vectors.
 SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "MinMaxScaler": fitted(preprocessing.MinMaxScaler()),
@@ -127,6 +147,29 @@ SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "Binarizer": fitted(preprocessing.Binarizer(threshold=0.5)),
     "KernelCenterer": lambda x, y, v, w: preprocessing.KernelCenterer().fit_transform(x @ x.T),
     "pipeline": fitted(preprocessing.MaxAbsScaler(), preprocessing.Normalizer()),
+    "StandardScaler": fitted(preprocessing.StandardScaler()),
+    "LabelBinarizer": lambda x, y, v, w: preprocessing.LabelBinarizer().fit_transform(classes(v)),
+    "LabelEncoder": lambda x, y, v, w: preprocessing.LabelEncoder().fit_transform(classes(v)),
+    "PCA": lambda x, y, v, w: abs(decomposition.PCA(2, svd_solver="full").fit_transform(x)),
+    "PCA, by covariances": lambda x, y, v, w: abs(decomposition.PCA(2, svd_solver="covariance_eigh").fit_transform(x)),
+    "Ridge": lambda x, y, v, w: linear_model.Ridge(solver="svd").fit(x, v).coef_,
+    "RidgeCV": lambda x, y, v, w: linear_model.RidgeCV().fit(x, v).coef_,
+    "RidgeClassifier": predicted(linear_model.RidgeClassifier(solver="svd")),
+    "LogisticRegression": predicted(linear_model.LogisticRegression()),
+    "LinearDiscriminantAnalysis": predicted(discriminant_analysis.LinearDiscriminantAnalysis()),
+    "GaussianNB": predicted(naive_bayes.GaussianNB()),
+    "GaussianMixture": lambda x, y, v, w: (
+        mixture.GaussianMixture(2, random_state=0, init_params="random_from_data").fit(x).means_
+    ),
+    "Nystroem": lambda x, y, v, w: kernel_approximation.Nystroem(n_components=12, random_state=0).fit_transform(x),
+    "train_test_split": lambda x, y, v, w: model_selection.train_test_split(x, random_state=0)[0],
+    "cross_val_predict": lambda x, y, v, w: model_selection.cross_val_predict(
+        linear_model.Ridge(solver="svd"), x, v, cv=3
+    ),
+    "log_loss": lambda x, y, v, w: metrics.log_loss(classes(v), x[:, :2] / x[:, :2].sum(1, keepdims=True)),
+    "roc_curve": lambda x, y, v, w: metrics.roc_curve(classes(v), w)[0],
+    "average_precision_score": lambda x, y, v, w: metrics.average_precision_score(classes(v), w),
+    "brier_score_loss": lambda x, y, v, w: metrics.brier_score_loss(classes(v), w - 1),
     "paired_cosine_distances": lambda x, y, v, w: pairwise.paired_cosine_distances(x, x[::-1, :]),
 }
 for function in (
@@ -138,8 +181,16 @@ for function in (
     metrics.mean_squared_error, metrics.mean_absolute_error, metrics.root_mean_squared_error,
     metrics.mean_absolute_percentage_error, metrics.mean_squared_log_error, metrics.max_error,
     metrics.mean_poisson_deviance, metrics.mean_gamma_deviance, metrics.mean_pinball_loss, metrics.d2_tweedie_score,
+    metrics.r2_score, metrics.explained_variance_score, metrics.median_absolute_error, metrics.d2_absolute_error_score,
+    metrics.d2_pinball_score,
 ):  # fmt: skip
     SCIKIT_LEARN[function.__name__] = lambda x, y, v, w, f=function: f(v, w)
+for function in (
+    metrics.accuracy_score, metrics.balanced_accuracy_score, metrics.f1_score, metrics.precision_score,
+    metrics.jaccard_score, metrics.hamming_loss, metrics.zero_one_loss, metrics.cohen_kappa_score,
+    metrics.matthews_corrcoef, metrics.confusion_matrix,
+):  # fmt: skip
+    SCIKIT_LEARN[function.__name__] = lambda x, y, v, w, f=function: f(classes(v), classes(w))
 
 
 @pytest.mark.turns
@@ -154,25 +205,3 @@ def test_scikit_learn(place: Device, only_here: None, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(found, expected, rtol=1e-4, strict=True)
     else:
         close(found, expected, place, rtol=1e-4, atol=1e-4)
-
-
-#: Calls that read by masks, which name a few elements of rows and columns.
-MASKED: dict[str, Callable[..., Any]] = {
-    "StandardScaler": fitted(preprocessing.StandardScaler()),
-    "r2_score": lambda x, y, v, w: metrics.r2_score(v, w),
-}
-
-
-@pytest.mark.parametrize("number", range(len(MASKED)), ids=[*MASKED].__getitem__)
-def test_scikit_learn_with_numpys_indices(place: Device, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    call, before = [*MASKED.values()][number], mdhnp.fallback_counts()
-    expected = call(X, Y, V, W)
-    with sklearn.config_context(array_api_dispatch=True), mdhnp.config(fallback="numpy"):
-        found = call(*map(mdhnp.asarray, (X, Y, V, W)))
-    if isinstance(expected, float):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, strict=True)
-    else:
-        close(found, expected, place, rtol=1e-4, atol=1e-4)
-    counted = {name for name, count in mdhnp.fallback_counts().items() if count != before.get(name, 0)}
-    assert counted <= ({"setitem"} if place.own_memory else set())

@@ -229,8 +229,16 @@ MASKS = [A[:, 0, 0] > 5, A > 5, A[:, :, 0] > 5, A > 99, np.asarray(True)]
 
 @pytest.mark.parametrize(
     ("value", "masks"),
-    [(7, MASKS), *[(v, MASKS[:1]) for v in (-0.5, True, np.float32(9), np.arange(4), np.ones(1))]],
-    ids=lambda v: "" if isinstance(v, list) else str(v),
+    [
+        (7, MASKS),
+        *[(v, MASKS[:1]) for v in (-0.5, True, np.float32(9), np.arange(4), np.ones(1))],
+        (np.arange(18), MASKS[1:2]),
+        ([5], MASKS[1:2]),
+        (filled((1, 3, 4)), MASKS[:1]),
+        (filled((4, 1)), MASKS[2:3]),
+        (np.zeros(0), MASKS[3:4]),
+    ],
+    ids=lambda v: "" if isinstance(v, list) else str(np.shape(v)) if isinstance(v, np.ndarray) else str(v),
 )
 def test_a_value_is_put_where_a_mask_is_true(where: Device, value: Any, masks: Any) -> None:
     for mask in masks:
@@ -246,12 +254,12 @@ def test_masks_that_do_not_fit_are_index_errors(where: Device) -> None:
     a = mdhnp.asarray(A.copy())
     with pytest.raises(IndexError, match=r"shape \(2, 2\)"):
         a[np.ones((2, 2), bool)] = 1
-    with pytest.raises(IndexError if where.own_memory else ValueError):
+    with pytest.raises(ValueError, match=r"17|\(17,\)"):
         a[A > 5] = np.arange(17)
     same(a, A)
 
 
-@pytest.mark.parametrize("key", [[1, 0], A > 5, (..., A[0, 0] > 1), (0, [2, 0]), np.array([[0], [1]]), True], ids=str)
+@pytest.mark.parametrize("key", [[1, 0], (..., A[0, 0] > 1), (0, [2, 0]), np.array([[0], [1]]), True], ids=str)
 def test_numpy_puts_into_copies_where_the_settings_say_so(where: Device, key: Any) -> None:
     expected, a, before = A.copy(), mdhnp.asarray(A.copy()), mdhnp.fallback_counts()
     with mdhnp.config(fallback="numpy"):

@@ -42,31 +42,6 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
     dst[...] = src
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    m = package()
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, "axis")
-    options, rank = {"axis": axes, "keepdims": bool(keepdims)}, len(axes)
-    if ord is None or (ord == 2 and rank == 1) or (ord in ("f", "fro") and rank == 2):
-        return m.sqrt(m.sum(m.real(m.conj(x) * x) if x.dtype.kind == "c" else x * x, **options))
-    if rank not in (1, 2):
-        raise ValueError("Improper number of dimensions to norm.")
-    if rank == 1 and isinstance(ord, str):
-        raise ValueError(f"Invalid norm order '{ord}' for vectors")
-    size = m.abs(x)
-    if ord in (np.inf, -np.inf) and rank == 1:
-        return (m.max if ord > 0 else m.min)(size, **options)
-    if rank == 1:
-        if not ord:
-            return m.sum((x != 0).astype(size.dtype), **options)
-        return m.sum(size, **options) if ord == 1 else m.pow(m.sum(m.pow(size, ord), **options), 1.0 / ord)
-    if ord not in (1, -1, np.inf, -np.inf):
-        return by_numpy(np.linalg.norm, f"ord is {ord!r}, which takes singular values", x, ord, axis, keepdims)
-    summed = axes[0] if abs(ord) == 1 else axes[1]
-    found = (m.max if ord > 0 else m.min)(m.sum(size, axis=summed, keepdims=True), axis=axes, keepdims=True)
-    return found if keepdims else m.squeeze(found, axes)
-
-
 def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     m = package()
     return m.max(a, axis=axis, keepdims=keepdims) - m.min(a, axis=axis, keepdims=keepdims)
@@ -182,7 +157,7 @@ ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.ravel: lambda a: a.ravel(), np.copy: lambda a: a.copy(),
     np.cumsum: lambda a, axis=None, dtype=None: a.cumsum(axis, dtype),
     np.cumprod: lambda a, axis=None, dtype=None: a.cumprod(axis, dtype),
-    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.linalg.norm: _norm, np.ptp: _ptp,
+    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ptp: _ptp,
     np.average: _average, np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }  # fmt: skip

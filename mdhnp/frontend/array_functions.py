@@ -16,6 +16,7 @@ import numpy as np
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought, device_of
+from mdhnp.calls.host import computed
 from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy, not_copied
 from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
 from mdhnp.frontend.composed import COMPOSED, UFUNCS
@@ -31,6 +32,8 @@ def array_function(array: Array, function: Function, types: Iterable[type], args
         return function(*each(args, _view), **each(kwargs, _view))
     meaning = _of_function(function)
     call = _Call(meaning, function, *_read(meaning, args, kwargs), array)
+    if function in _BY_HOST:
+        return call.by_host()
     return call.views() if function in _VIEWS else call.answer()
 
 
@@ -78,6 +81,13 @@ class _Call(NamedTuple):
             return self.answer()
         found = self.function(view_of(first), *others, **self.kwargs)
         return each(found, lambda view: make(view, first.device))
+
+    def by_host(self) -> Any:
+        """Let NumPy compute on the host, as it does all calls of the function."""
+        if left_to_numpy.get():
+            return self._on_host()
+        device = device_of(self.meaning.name, _arrays((self.args, self.kwargs)) or [self.array])
+        return computed(self.function, device, self._on_host)
 
     def answer(self) -> Any:
         """Let our function compute, if there is one that takes all arguments."""
@@ -214,13 +224,13 @@ def _named(name: str | None) -> Function | None:
     if name is None:
         return None
     module, _, last = name.rpartition(".")
-    found = package().linalg if module else package()
+    found = getattr(package(), module) if module else package()
     return getattr(found, last) if last in found.__all__ else None
 
 
 def _names() -> dict[Function, list[str]]:
     found: dict[Function, list[str]] = defaultdict(list)
-    for module, prefix in ((np, ""), (np.linalg, "linalg.")):
+    for module, prefix in ((np, ""), (np.linalg, "linalg."), (np.fft, "fft.")):
         for name, value in vars(module).items():
             if callable(value) and not isinstance(value, type):
                 found[value].append(prefix + name)
@@ -247,6 +257,18 @@ _LEFT_OUT: Mapping[str, Any] = {
 _LOOKS = {
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj,
     np.may_share_memory, np.shares_memory, np.einsum_path,
+}  # fmt: skip
+#: Functions that the host computes.
+_BY_HOST = {
+    np.argpartition, np.argsort, np.argwhere, np.flatnonzero, np.lexsort, np.median, np.nanmedian, np.nanpercentile,
+    np.nanquantile, np.nonzero, np.partition, np.percentile, np.quantile, np.searchsorted, np.sort, np.sort_complex,
+    np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.unique, np.unique_all, np.unique_counts,
+    np.unique_inverse,
+    np.linalg.cholesky, np.linalg.cond, np.linalg.det, np.linalg.eig, np.linalg.eigh, np.linalg.eigvals,
+    np.linalg.eigvalsh, np.linalg.inv, np.linalg.lstsq, np.linalg.matrix_rank, np.linalg.pinv, np.linalg.qr,
+    np.linalg.slogdet, np.linalg.solve, np.linalg.svd, np.linalg.svdvals, np.linalg.tensorinv, np.linalg.tensorsolve,
+    np.fft.fft, np.fft.fft2, np.fft.fftn, np.fft.hfft, np.fft.ifft, np.fft.ifft2, np.fft.ifftn, np.fft.ihfft,
+    np.fft.irfft, np.fft.irfft2, np.fft.irfftn, np.fft.rfft, np.fft.rfft2, np.fft.rfftn,
 }  # fmt: skip
 #: Functions that give views of their first argument.
 _VIEWS = {

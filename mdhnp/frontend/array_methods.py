@@ -16,7 +16,7 @@ from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.frontend.indexing import selected
+from mdhnp.frontend.indexing import selected, spread
 from mdhnp.frontend.public import sooner
 
 __all__: list[str] = []
@@ -92,7 +92,7 @@ class _Methods:
     """What the class `Array` gets beside the tables'."""
 
     def __getattr__(self: Any, name: str) -> Any:
-        """Say what helps where an ndarray has such a method (`sort`, `take`, …) and an Array has not."""
+        """Say what helps where an ndarray has such a method (`partition`, `put`, …) and an Array has not."""
         if hasattr(Array, name) or name.startswith("_") or not hasattr(np.ndarray, name):
             return object.__getattribute__(self, name)  # raises what it raised before: also a property's own error
         helps = not_copied([self]) or "copy it by .numpy()"
@@ -120,6 +120,19 @@ class _Methods:
     def cumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the products of all elements up to each one, as :meth:`cumsum` gives sums."""
         return _public("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+
+    def sort(self: Any, axis: int = -1, *, stable: bool = False) -> None:
+        """Put the elements in order along an axis, in place; see :func:`mdhnp.sort`.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> a = mdhnp.asarray([3, 1, 2], copy=True)
+        >>> a.sort()
+        >>> a.tolist()
+        [1, 2, 3]
+        """
+        self[...] = _public("sort")(self, axis, stable=stable)
 
     def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """Give a view of what lies where two axes' indices are the same, or `offset` apart.
@@ -237,16 +250,19 @@ class _Methods:
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
 
-        The part may also be where an array of booleans is true, if the same is put there everywhere. Other keys as in
-        reading, on devices that share the host's memory; elsewhere where ``config.fallback`` is "numpy".
+        The part may also be where an array of booleans is true, whose number is read if elements are put there one
+        after the other. Other keys as in reading, on devices that share the host's memory; elsewhere where
+        ``config.fallback`` is "numpy".
         """
         keys = _of_view(key)
         if keys is not None:
             assign(self[keys], value)
-        elif isinstance(key, Array | np.ndarray) and key.dtype == bool and np.ndim(value) <= self.ndim - key.ndim:
+        elif _is_mask(key) and (np.ndim(value) <= self.ndim - key.ndim or self.device.own_memory):
             if key.shape != self.shape[: key.ndim]:
                 raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
             mask: Any = key[(..., *[None] * (self.ndim - key.ndim))]
+            if np.ndim(value) > self.ndim - key.ndim:
+                value = spread(value, key, self.shape)
             assign(self, _public("where")(mask, value, self))
         else:
 
@@ -276,6 +292,10 @@ def _of_view(key: Any) -> tuple[Any, ...] | None:
     return keys if Ellipsis in keys else (*keys, ...)
 
 
+def _is_mask(key: Any) -> bool:
+    return isinstance(key, Array | np.ndarray) and key.dtype.kind == "b"
+
+
 def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> Any:
     """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
     if (helps := not_copied([array])) is not None:
@@ -298,7 +318,10 @@ _COMPARISONS = {
 }  # fmt: skip
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 #: Methods that are functions of the same names, which say what they take.
-_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes take trace"
+_SAME = """
+    sum prod mean min max argmin argmax argsort all any clip round conj dot nonzero repeat searchsorted squeeze swapaxes
+    take trace
+"""
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
 _made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}

@@ -13,6 +13,7 @@ from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.frontend.array_adapted import by_numpy, package
 from mdhnp.frontend.map_reduce import operand
+from mdhnp.frontend.matrices import norm
 
 
 def _known(a: Any, where: Any) -> Any:
@@ -311,7 +312,7 @@ COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.nancumsum: lambda a, axis=None, dtype=None: np.cumsum(_without_nan(a, 0), axis, dtype),
     np.nancumprod: lambda a, axis=None, dtype=None: np.cumprod(_without_nan(a, 1), axis, dtype),
     np.select: _select, np.convolve: _convolve, np.correlate: _correlate, np.cross: _cross,
-    np.linalg.cross: _linalg_cross, np.isclose: _isclose, np.array_equal: _array_equal,
+    np.linalg.cross: _linalg_cross, np.linalg.norm: norm, np.isclose: _isclose, np.array_equal: _array_equal,
     np.allclose: lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
         np.all(_isclose(a, b, rtol, atol, equal_nan))
     ),

@@ -15,6 +15,7 @@ from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
 from mdhnp.frontend.public import public
+from mdhnp.frontend.searching import nonzero
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
 _UNARY = {
@@ -159,16 +160,18 @@ def round(x: Array, /, decimals: int = 0) -> Array:
 
 
 @public(
-    "Choose elements: of `x1` where a condition holds, else of `x2`.",
+    "Choose elements: of `x1` where a condition holds, else of `x2`; of a condition alone :func:`mdhnp.nonzero`.",
     condition="Array, ndarray or number: At least one is an Array, to whose device others are copied. They are "
     "broadcast.",
     x1="Array, ndarray or number: Likewise.",
     x2="Array, ndarray or number: Likewise.",
     returns="Array: New, of the common type of `x1` and `x2`.",
-    raises={"TypeError": "If none is an Array.", "ValueError": APART},
+    raises={"TypeError": "If none is an Array, or only one of `x1` and `x2` is given.", "ValueError": APART},
     example=">>> x = mdhnp.asarray([1.0, -2.0])\n>>> mdhnp.where(x > 0, x, 0.0).numpy()\narray([1., 0.])",
 )
-def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
+    if x1 is x2 is None:
+        return nonzero(condition)
     return _WHERE(condition, x1, x2)
 
 

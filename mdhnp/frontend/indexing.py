@@ -17,6 +17,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, deliver, output
 from mdhnp.cost import NumpyWork
+from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
@@ -96,6 +97,8 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
     None for a key with parts that are neither these nor parts of views. Booleans are read, for which their device is
     waited for.
     """
+    if len(key) == 1 and _is_truth(key[0]):
+        return _by_parts(x[None], [np.zeros(int(bool(key[0])), np.intp)])  # a new axis, of one element or none
     parts = list[Any]()
     for part in key:
         given = np.asarray(part) if isinstance(part, list) else part
@@ -110,6 +113,23 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
         else:
             return None
     return _by_parts(x, parts)
+
+
+def spread(values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Give an array of a shape that has values, one after the other, where a mask for its first axes is true.
+
+    Elsewhere are any of the values. The number of those that are true is read.
+    """
+    m, values, rest = package(), _array(values), shape[mask.ndim :]
+    count = int(m.count_nonzero(mask))
+    try:
+        values = m.broadcast_to(values, (count, *rest))
+    except ValueError:
+        raise ValueError(f"values of shape {values.shape} cannot be put where {count} of a mask are true") from None
+    if not count:
+        return np.zeros((), values.dtype)
+    places = m.cumulative_sum(reshape(mask, (-1,)), dtype=np.int64) - 1
+    return reshape(take(values, places, 0, mode="clip"), (*mask.shape, *rest))
 
 
 def _by_parts(x: Array, parts: list[Any]) -> Any:
@@ -144,6 +164,13 @@ def _consumed(parts: Sequence[Any]) -> int:
 
 def _ellipsis(parts: Sequence[Any]) -> int | None:
     return next((n for n, p in enumerate(parts) if p is Ellipsis), None)
+
+
+def _is_truth(part: Any) -> bool:
+    """Whether it is true or false, without axes."""
+    if isinstance(part, Array | np.ndarray):
+        return not part.ndim and part.dtype.kind == "b"
+    return isinstance(part, bool | np.bool_)
 
 
 def _true(x: Array, mask: Any, first: int | None) -> Sequence[NDArray]:

@@ -16,9 +16,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import device_of
-from mdhnp.frontend.array_adapted import by_numpy
+from mdhnp.calls.host import by_host
+from mdhnp.frontend.array_adapted import by_numpy, on_host
 from mdhnp.frontend.creation import asarray, assign, empty
 from mdhnp.frontend.generators import full
+from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
 from mdhnp.frontend.map_reduce import Arrays
 from mdhnp.frontend.public import public
@@ -152,13 +154,12 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
 
 @public(
     "Repeat each element, as ``numpy.repeat`` does.",
-    repeats="int: How often. Several numbers, one an element, are left to NumPy: which element comes where is not "
-    "affine.",
+    repeats="int or array_like: How often; several numbers, one an element along the axis, are read.",
     axis="int, optional: Along which axis; by default all elements, in C order.",
     returns="Array or ndarray: New; the axis is `repeats` times as long. Without `axis` of one axis.",
     raises={
-        "ValueError": "If it is a negative number.",
-        "TypeError": "If there are several and NumPy is not allowed to.",
+        "ValueError": "If a number is negative, or there are not as many as elements.",
+        "TypeError": "If they are no whole numbers.",
     },
     example='>>> mdhnp.repeat(mdhnp.asarray([1, 2], device="cpu"), 2).tolist()\n[1, 1, 2, 2]',
 )
@@ -166,7 +167,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if not isinstance(x, Array):
         return np.repeat(x, repeats, axis)
     if not isinstance(repeats, int | np.integer):
-        return by_numpy(np.repeat, "repeats has several numbers", x, repeats, axis)
+        return _by_counts(x, repeats, axis)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}, which must not be negative")
     if axis is None:
@@ -176,6 +177,14 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     result = empty((*before, n, repeats, *after), dtype=x.dtype, device=x.device)
     assign(result, expand_dims(x, axis + 1))
     return reshape(result, (*before, n * repeats, *after))
+
+
+def _by_counts(x: Array, counts: Any, axis: int | None) -> Any:
+    """Repeat each element as often as a number says: what is to be read is known when these are."""
+    if not x.device.own_memory:
+        return by_host(np.repeat, x, counts, axis)
+    n = x.size if axis is None else x.shape[normalize_axis_index(index(axis), x.ndim)]
+    return take(x, np.repeat(np.arange(n), on_host(counts)), axis)
 
 
 @public(

@@ -70,15 +70,15 @@ def _scanned(routine: Routine, x: Any, axis: int | None, dtype: npt.DTypeLike | 
 @public(
     "Give the differences of neighbours, as ``numpy.diff`` does.",
     x="array_like: Of booleans neighbours that differ are true.",
-    axis="int: Along which axis.",
     n="int: How often: differences, differences of these, and so on.",
+    axis="int: Along which axis.",
     prepend="array_like, optional: What stands before `x` along the axis; a number stands there once.",
     append="array_like, optional: What stands behind it, likewise.",
     returns="Array or ndarray: Shorter by `n` along the axis.",
     raises={"ValueError": "If there is no axis at all, or `n` is negative.", "TypeError": UNSUPPORTED},
     example=">>> mdhnp.diff([1, 4, 9, 16], n=2)\narray([2, 2])",
 )
-def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     x = operand(x)
     if whole(n) < 0:
         raise ValueError(f"n is {n}, which must not be negative")

@@ -94,12 +94,12 @@ class __array_namespace_info__:
     --------
     >>> import mdhnp
     >>> mdhnp.__array_namespace_info__().capabilities()["boolean indexing"]
-    False
+    True
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Give what the standard leaves open: two optional features, which are not offered, and the most axes."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+        """Give what the standard leaves open: two optional features, which are offered, and the most axes."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
         """Give the device on which Arrays are made where nobody says another one."""

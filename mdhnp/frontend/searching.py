@@ -1,0 +1,146 @@
+"""Elements put in order, found and counted: sorting, searching, sets, as NumPy and the array API standard have them.
+
+The host computes them (`calls/host.py`).
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mdhnp.arrays.array import Array, is_array
+from mdhnp.arrays.opencl import adopted
+from mdhnp.calls.host import by_host
+from mdhnp.frontend.manipulation import flip
+from mdhnp.frontend.public import NO_AXIS, ON_HOST, public
+
+__all__ = [
+    "argsort", "nonzero", "searchsorted", "sort", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
+]  # fmt: skip
+
+_ordering = partial(
+    public,
+    axis="int: Along which axis.",
+    descending="bool: Whether the largest come first, and then NaN before them; else NaN are last.",
+    stable="bool: Whether elements that are equal stay in their order.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
+)
+_SIZE = f"How many there are depends on values. {ON_HOST}"
+
+
+@_ordering(
+    "Put elements in order along an axis, as ``numpy.sort`` does.",
+    returns="ndarray or Array: Of the shape and type of `x`.",
+    notes=f"Floats are sorted sooner with ``stable=False``, which may exchange 0.0 and -0.0. {ON_HOST}",
+    example=">>> mdhnp.sort(np.array([3, 1, 2]), descending=True)\narray([3, 2, 1])",
+)
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
+    x = _array(x)
+    seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
+    found = by_host(np.sort, x, axis, stable=seen)
+    return flip(found, axis=axis) if descending else found
+
+
+@_ordering(
+    "Give the indices that put elements in order along an axis, as ``numpy.argsort`` does.",
+    returns="ndarray or Array: Of the shape of `x`, int64.",
+    notes=ON_HOST,
+    example=">>> mdhnp.argsort(np.array([3, 1, 2]))\narray([1, 2, 0])",
+)
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
+    x = _array(x)
+    if not descending:
+        return by_host(np.argsort, x, axis, stable=stable)
+    backwards = by_host(np.argsort, flip(x, axis=axis), axis, stable=stable)  # so that equal ones stay in their order
+    return x.shape[axis] - 1 - flip(backwards, axis=axis)
+
+
+@public(
+    "Give where values would be put in between sorted ones, as ``numpy.searchsorted`` does.",
+    x1="array_like: The sorted values, of one axis.",
+    x2="array_like: Values.",
+    side='str: Whether before ("left") or after ("right") those that are equal.',
+    sorter="array_like, optional: Indices that put `x1` in order, where it is in none.",
+    returns="ndarray or Array: Indices from 0 to the length of `x1`, of the shape of `x2`, int64.",
+    raises={"ValueError": "If `x1` has more axes than one, or there is no such side."},
+    notes=ON_HOST,
+    example=">>> mdhnp.searchsorted(np.array([1, 2, 4]), np.array([2, 3]))\narray([1, 2])",
+)
+def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) -> Any:
+    return by_host(np.searchsorted, x1, x2, side, sorter)
+
+
+@public(
+    "Give the indices of elements that are not 0, as ``numpy.nonzero`` does.",
+    returns="tuple of ndarray or of Array: For each axis, the indices along it, int64.",
+    raises={"ValueError": "If `x` has no axes."},
+    notes=_SIZE,
+    example=">>> mdhnp.nonzero(np.array([3, 0, 2]))\n(array([0, 2]),)",
+)
+def nonzero(x: Any, /) -> Any:
+    return by_host(np.nonzero, x)
+
+
+@public(
+    "Give the elements without repetition, as ``numpy.unique`` does.",
+    options="Those of ``numpy.unique``, by name.",
+    returns="ndarray or Array, or a tuple of them: The values in order, and what options ask for.",
+    raises={"TypeError": "If there is no such option."},
+    notes=_SIZE,
+    example=">>> mdhnp.unique(np.array([3, 1, 3]), return_counts=True)\n(array([1, 3]), array([1, 2]))",
+)
+def unique(x: Any, /, **options: Any) -> Any:
+    return by_host(np.unique, x, **options)
+
+
+_NAN = f"Each NaN is a value of its own. {_SIZE}"
+
+
+@public(
+    "Give the elements without repetition, and where they are, as ``numpy.unique_all`` does.",
+    returns="namedtuple of ndarray or of Array: ``values``; ``indices``, of their first ones; ``inverse_indices``, "
+    "which value each element is, of the shape of `x`; ``counts``.",
+    notes=_NAN,
+    raises={"TypeError": "If elements have no order."},
+    example=">>> mdhnp.unique_all(np.array([3, 1, 3])).inverse_indices\narray([1, 0, 1])",
+)
+def unique_all(x: Any, /) -> Any:
+    return by_host(np.unique_all, x)
+
+
+@public(
+    "Give the elements without repetition, and how often each is there, as ``numpy.unique_counts`` does.",
+    returns="namedtuple of ndarray or of Array: ``values`` and ``counts``.",
+    notes=_NAN,
+    raises={"TypeError": "If elements have no order."},
+    example=">>> mdhnp.unique_counts(np.array([3, 1, 3])).counts\narray([1, 2])",
+)
+def unique_counts(x: Any, /) -> Any:
+    return by_host(np.unique_counts, x)
+
+
+@public(
+    "Give the elements without repetition, and which one each is, as ``numpy.unique_inverse`` does.",
+    returns="namedtuple of ndarray or of Array: ``values``, and ``inverse_indices`` of the shape of `x`.",
+    notes=_NAN,
+    raises={"TypeError": "If elements have no order."},
+    example=">>> mdhnp.unique_inverse(np.array([3, 1, 3])).values\narray([1, 3])",
+)
+def unique_inverse(x: Any, /) -> Any:
+    return by_host(np.unique_inverse, x)
+
+
+@public(
+    "Give the elements without repetition, in order; ``numpy.unique_values`` may give another one.",
+    returns="ndarray or Array: The values, in order.",
+    notes=_NAN,
+    raises={"TypeError": "If elements have no order."},
+    example=">>> mdhnp.unique_values(np.array([3, 1, 3]))\narray([1, 3])",
+)
+def unique_values(x: Any, /) -> Any:
+    return by_host(np.unique, x, equal_nan=False)  # `numpy.unique_values` gives them in no order since 2.3
+
+
+def _array(x: Any) -> Any:
+    return x if type(x) is Array else adopted(x) if is_array(x) else np.asanyarray(x)
