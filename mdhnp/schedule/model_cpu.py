@@ -59,13 +59,17 @@ def _body(c: Tiling) -> Floats:
     arithmetic = np.prod(c.pt, axis=1) / c.width * access.operations / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
     for n, view in enumerate(access.h.inputs):
-        lanes = c.vectors_along(access.depends[n])
-        stride = c.of_vectors({d: abs(access.strides[n][d]) for d in access.depends[n]}, 0.0)
-        stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
+        lanes, each = _vector_loads(c, n)
         points = product(c.pt, access.depends[n]) / np.where(lanes, c.width, 1)
         vectors, waiting, lines = _neighbours(c, n, points)
-        paged += c.core.row * lines * bool(access.depends[n])
-        loads += vectors * np.where(lanes, _vector_load(c, stride, view.dtype.itemsize), 1.0)
+        if not _is_written_out(access, n):
+            paged += c.core.row * lines * bool(access.depends[n])
+        elif _is_held(access, n):
+            each = np.minimum(each, c.registers)  # from registers, or from the stack
+        else:
+            # Lanes that are loaded one by one are put into the vector one by one, where arithmetic is done.
+            arithmetic += vectors * np.where(each > c.width, c.width, 0.0) / 2
+        loads += vectors * each
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
         far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
@@ -79,6 +83,26 @@ def _body(c: Tiling) -> Floats:
     spilled = np.maximum(0.0, accumulators + live - c.caps.registers)
     busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
     return np.asarray(busiest + paged + 2 * spilled + 1.0)
+
+
+def _is_written_out(access: AccessPattern, n: int) -> bool:
+    """Whether a reduction reads several elements of an axis that no dimension moves: a row, written out."""
+    axes = zip(access.h.inputs[n].accesses[0], access.spans(n), strict=True)
+    return bool(access.combined) and any([span and not index.dims() for index, span in axes])
+
+
+def _is_held(access: AccessPattern, n: int) -> bool:
+    """Whether such a row is one that the reduction does not move: it is gathered before that."""
+    return _is_written_out(access, n) and access.depends[n].isdisjoint(access.combined)
+
+
+def _vector_loads(c: Tiling, n: int) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """Whether an input is read in vectors, and the load instructions of each of them."""
+    access = c.access
+    lanes = c.vectors_along(access.depends[n])
+    stride = c.of_vectors({d: abs(access.strides[n][d]) for d in access.depends[n]}, 0.0)
+    stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
+    return lanes, np.where(lanes, _vector_load(c, stride, access.h.inputs[n].dtype.itemsize), 1.0)
 
 
 def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
@@ -168,6 +192,10 @@ def _visit(c: Tiling) -> Floats:
         step = c.of_vectors({d: abs(access.output_strides[d]) * itemsize for d in access.kept}, 1.0)
         apart = np.where(step < c.core.page, 2.0, c.core.scattered) * c.width
         return np.asarray(lanes * np.where(contiguous, 1.0, np.where(c.width == 1, c.core.scalar_store, apart)) + 6)
+    gathered = np.zeros(len(elements))
+    for n in [n for n in range(len(access.h.inputs)) if _is_held(access, n)]:
+        each = np.maximum(_vector_loads(c, n)[1] - c.registers, 0.0)
+        gathered += each * product(c.pt, access.depends[n]) / c.width * len(access.h.inputs[n].accesses)
     row = np.ones(len(elements))
     for d in access.near_output:
         row = c.pt[:, d]
@@ -178,8 +206,8 @@ def _visit(c: Tiling) -> Floats:
     scalar_stores = elements * (2 + np.where(c.width > 1, 1.2 * (1 + np.log2(c.width)), 0.0))
     stores = np.where(c.vectors_along(access.kept), vector_stores, scalar_stores)
     passes = product(c.tiles, access.combined)
-    waiting = 20 + stores * (2 + np.where((passes > 1) & (c.results == GLOBAL), 2.0, 1.0))
-    stored_once = 3 + elements / c.width + (20 + 3 * stores) / np.maximum(passes, 1)
+    waiting = 20 + gathered + stores * (2 + np.where((passes > 1) & (c.results == GLOBAL), 2.0, 1.0))
+    stored_once = 3 + gathered + elements / c.width + (20 + 3 * stores) / np.maximum(passes, 1)
     return np.asarray(np.where(c.results == PRIVATE, stored_once, waiting))
 
 
