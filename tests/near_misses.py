@@ -15,6 +15,7 @@ from programs import (
     SCANNED_SCAN,
     SOFTMAX,
     VARIANCE,
+    WRITTEN_OUT,
     mean,
     softmax,
 )
@@ -40,6 +41,7 @@ LARGEST = {"i": cc, "j": pw("max")}
 turned = md_hom(lambda v: v * v, KEPT, "x[i,j] -> y[5-i,j]")
 turned_largest = md_hom(lambda v: v, LARGEST, "x[i,j] -> y[5-i]")
 turned_mean = md_hom(lambda v: v, REDUCED, "x[i,j] -> y[5-i]", finish=lambda total, v: total / np.float32(5))
+turned_product = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "x[i,k], x[j,k] -> y[5-i,j]")
 turned_sums = md_hom(lambda v: v, SCANNED, "x[i,j] -> y[5-i,j]")
 largest_of_turned = md_hom(lambda v: v, LARGEST, "x[5-i,j] -> y[i]")
 largest_up_to_turned = md_hom(lambda v: v, {"i": cc, "j": ps("max")}, "x[5-i,j] -> y[i,j]")
@@ -88,6 +90,7 @@ FIRES: dict[str, Made] = {
     MAPS: Made(lambda x: (x * 2).sum(axis=1)),
     FINISH: Made(lambda x: x.sum(axis=1) * 2),
     BESIDE: Made(lambda x: (x.min(axis=1), x.max(axis=1))),
+    WRITTEN_OUT: Made(lambda x: (x @ x.T).min(axis=1), (6, 2)),
     CHAIN: Made(lambda x: means(x, 8)),
     ROWS: Made(softmax),
     SOFTMAX: Made(lambda x: powers(x, x.max(axis=1))),
@@ -115,8 +118,14 @@ MISSES: dict[tuple[str, str], Made] = {
     (BESIDE, "known"): Made(lambda x: (x.min(axis=1), text_sum(x))),
     (BESIDE, "same_points"): Made(lambda x: (x.min(axis=1), x.max(axis=0))),
     (BESIDE, "same_read"): Made(lambda x: (x.min(axis=1), x[::-1].max(axis=1))),
-    (BESIDE, "reads_each_once"): Made(lambda x, y, z: (x @ y, x @ z), (40, 40), 3),
+    (BESIDE, "reads_once_or_shares"): Made(lambda x, y, z: (x @ y, x @ z), (40, 40), 3),
     (BESIDE, "independent"): Made(lambda x: distance(x, x.sum(axis=1))),
+    (WRITTEN_OUT, "known"): Made(lambda x: (x @ x.T).min(axis=1), (6, 0)),
+    (WRITTEN_OUT, "first_is_short"): Made(lambda x: (x @ x.T).min(axis=1), (200, 65)),
+    (WRITTEN_OUT, "gives_more_than_it_reads"): Made(lambda x: (x @ x.T).min(axis=1)),
+    (WRITTEN_OUT, "first_is_only_read"): Made(lambda x: (y := x @ x.T, y.min(axis=1)), (6, 2)),
+    (WRITTEN_OUT, "written_plainly"): Made(lambda x: turned_product(x).min(axis=1), (6, 2)),
+    (WRITTEN_OUT, "read_in_order"): Made(lambda x: (x @ x.T).reshape(-1)[::4].min(), (6, 2)),
     (CHAIN, "only_read_by_last"): Made(lambda x: (y := mean(x), mean(y))),
     (CHAIN, "few_maps"): Made(lambda x: means(x, 9)),
     (CHAIN, "is_a_chain"): Made(lambda x: mean(mean(x), "wrap")),

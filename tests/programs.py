@@ -15,6 +15,7 @@ MAPS, FINISH, EQUAL, BESIDE = (
     "(f, f) = f",
     "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
 )
+WRITTEN_OUT = "F ∘ reduce(⊗) = F(x₀ ⊗ … ⊗ xₙ)"
 CHAIN = "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile"
 ROWS = "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time"
 SOFTMAX, VARIANCE, REDUCED_SCAN, SCANNED_SCAN = (
@@ -141,7 +142,13 @@ PROGRAMS = {
     "normalised": Program(lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True) + 1), (MAPS, FINISH)),
     "finished in another order": Program(lambda x: x.sum(axis=1)[::-1] + 1, (), (FINISH,)),
     "finished and spread": Program(lambda x: x.sum(axis=1)[:, None] + x[:, :1] * x[:1], (MAPS,), (FINISH,)),
-    "kernel matrix": Program(kernel_matrix, (MAPS, FINISH), (), 2),
+    "kernel matrix": Program(kernel_matrix, (MAPS, FINISH), (WRITTEN_OUT,), 2),
+    "sums over triples": Program(
+        lambda x, y: np.exp(-((x[:, None, None] - y[:, None] * x) ** 2).sum(3)).sum((1, 2)), (MAPS, WRITTEN_OUT), (), 2
+    ),
+    "least of triples": Program(
+        lambda x, y: ((x[:, None, None] - y[:, None] * x) ** 2).sum(3).min((1, 2)), (MAPS, WRITTEN_OUT), (), 2
+    ),
     "turned": Program(lambda x: (np.exp(x).T + 1) @ x, (MAPS,)),
     "slices of a map": Program(lambda x: np.square(x)[1:, ::-1] - np.square(x)[:-1], (EQUAL, MAPS)),
     "gradient": Program(gradient, (MAPS,)),

@@ -17,6 +17,9 @@ from schedules import CAPS
 import mdhnp
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.fusion.rewrite import rewriting
+from mdhnp.fusion.rules import RULES
+from mdhnp.fusion.rules.maps import WRITTEN_OUT
 from mdhnp.fusion.streamed import Streamed, streamed
 from mdhnp.mdh import Rows, interpret
 from mdhnp.schedule.check import check, local_memory
@@ -84,8 +87,9 @@ def _operands(batch: tuple[int, ...], rows: int, keys: int, d: int, dtype: str =
 
 
 def _rows(function: Callable[..., Any], *arrays: Any) -> tuple[Rows, list[Any]]:
-    """The one step that a function becomes, and the arrays in its order."""
-    (step,) = mdhnp.fuse(function).rewriting(*arrays).after.steps
+    """The one step that a function becomes, and the arrays in its order; few short scores would be written out."""
+    before = mdhnp.fuse(function).rewriting(*arrays).before
+    (step,) = rewriting(before, [rule for rule in RULES if rule != WRITTEN_OUT]).after.steps
     assert isinstance(step.mdhom, Rows)
     return step.mdhom, [arrays[p] for p in step.inputs]
 

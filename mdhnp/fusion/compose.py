@@ -7,6 +7,9 @@ Values are numbered as in the graph that the old ones come from.
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,9 +22,23 @@ from mdhnp.mdh.views import Access, Place, composed, row_major, unit
 Recorded = tuple[Recorder, Sequence[int]]
 
 
+#: Terms of a reduction that are written out, and which of them are combined before the others.
+_TERMS, _TOGETHER = 64, 8
+#: Instructions of what is written out: more would take seconds to compile.
+_INSTRUCTIONS = 1024
+
+
 def is_map(h: Computation) -> bool:
     """Whether nothing is combined, and the scalar function is known: so it can be computed wherever it is read."""
     return is_known(h) and all([c.kind == "cc" for c in h.last.combine])
+
+
+def is_short(h: Computation) -> bool:
+    """Whether it is a known reduction of few terms: written out, it is computed wherever it is read, as a map is."""
+    if not is_known(h) or not h.last.dims("pw") or h.last.dims("ps") or h.last.nested:
+        return False
+    terms = prod([h.last.extents[d] for d in h.last.dims("pw")])
+    return terms <= _TERMS and terms * len(h.last.scalar.body) <= _INSTRUCTIONS
 
 
 def is_known(h: Computation) -> bool:
@@ -44,9 +61,10 @@ class Reads:
 
         def at(dim: int) -> int:
             index, whole = place[dim], np.dtype(np.int64)
-            terms = [
-                recorder.add(Instruction("index", (), whole, d)) * c for d, c in enumerate(index.coefficients) if c
+            moved = [
+                (recorder.add(Instruction("index", (), whole, d)), c) for d, c in enumerate(index.coefficients) if c
             ]
+            terms = [found if c == 1 else found * c for found, c in moved]
             if index.constant or not terms:
                 terms.append(recorder.constant(index.constant, whole))
             return int(sum(terms[1:], start=terms[0]).number)
@@ -92,6 +110,8 @@ class Composer:
     ) -> None:
         self.graph, self.reads, self._inlined, self._extents = graph, Reads(rank), inlined or {}, extents
         self.known: dict[int, int | Instruction] = {}
+        #: What was recorded to combine written-out terms.
+        self._combining: set[int] = set()
 
     def _operands(self, recorder: Recorder, step: Step, place: Place, before: int) -> list[int]:
         return [self._operand(recorder, step, n, a, place, before) for n, a in step.mdhom.last.accesses]
@@ -134,8 +154,31 @@ class Composer:
         return recorder.paste(finish, [*combined, *given], self.reads.index(recorder, place))
 
     def mapped(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
-        """Record all results of a map at a place."""
-        return self.finished(recorder, step, place, self.combined(recorder, step, place, before), before)
+        """Record all results, at a place, of a map or of a short reduction, whose terms are written out."""
+        h = step.mdhom.last
+        reduced, found = h.dims("pw"), []
+        for term in product(*[range(h.extents[d]) for d in reduced]):
+            at = dict(zip(reduced, term, strict=True))
+            own = [replace(unit(self.reads.rank), constant=at[d]) if d in at else i for d, i in enumerate(place)]
+            found.append(self.combined(recorder, step, tuple(own), before))
+        while len(found) > 1:
+            few = [found[n : n + _TOGETHER] for n in range(0, len(found), _TOGETHER)]
+            found = [reduce(partial(self._both, recorder, h), one) for one in few]
+        return self.finished(recorder, step, place, found[0], before)
+
+    def _both(self, recorder: Recorder, h: MdHom, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+        assert h.operator is not None
+        begin = len(recorder.body)
+        found = recorder.paste(h.operator.function, [*left, *right])
+        self._combining.update(range(begin, len(recorder.body)))
+        return found
+
+    def may_contract(self, recorder: Recorder) -> bool:
+        """Whether products are added where written-out terms are combined, as a reduction does, and nowhere else."""
+        body = recorder.body
+        products = {n for n, step in enumerate(body) if step.op in ("multiply", "square")}
+        adding = [n for n, step in enumerate(body) if step.op in ("add", "subtract") and products & {*step.args}]
+        return bool(adding) and self._combining.issuperset(adding)
 
     def step(self, like: MdHom, scalar: Recorded, finish: Recorded | None = None, **others: Any) -> Step:
         """Make the step of what was recorded, like an MDH but for some fields.
@@ -160,13 +203,14 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     composer = Composer(graph, len(extents), inlined, extents)
     scalar = Recorder()
     results = composer.combined(scalar, step, place)
+    contract = h.scalar.contract or composer.may_contract(scalar)
     final = None
     if h.finish is not None:
         finish, types = Recorder(), h.scalar.dtypes
         final = finish, composer.finished(finish, step, place, finish.parameters(types), len(types))
     moved = [composed(v.accesses[0], place, len(extents)) for v in h.outputs]
     return composer.step(
-        h, (scalar, results), final, extents=extents, contract=h.scalar.contract,
+        h, (scalar, results), final, extents=extents, contract=contract,
         combine=tuple([c for d, c in enumerate(h.combine) for _ in apart.get(d, (0,))]),
         outputs=tuple([replace(v, accesses=(access,)) for v, access in zip(h.outputs, moved, strict=True)]),
         names=tuple([f"i{d}" for d in range(len(extents))]) if apart else h.names,

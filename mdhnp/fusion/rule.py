@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mdhnp.fusion.compose import is_known, is_map, reshaped, splits
+from mdhnp.fusion.compose import is_known, is_map, is_short, reshaped, splits
 from mdhnp.mdh import Graph, MdHom
 
 #: Steps of a graph that a rule is about.
@@ -55,6 +55,11 @@ def known(graph: Graph, match: Match) -> bool:
 def first_is_map(graph: Graph, match: Match) -> bool:
     """The first step combines nothing."""
     return is_map(graph.steps[match[0]].mdhom)
+
+
+def first_is_short(graph: Graph, match: Match) -> bool:
+    """The first step reduces few terms, which are compiled in a moment where they are written out."""
+    return is_short(graph.steps[match[0]].mdhom)
 
 
 def last_is_map(graph: Graph, match: Match) -> bool:

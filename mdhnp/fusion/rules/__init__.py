@@ -4,5 +4,5 @@ from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import beside, maps, online, rows
 
 RULES: tuple[Rule, ...] = (
-    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.CHAIN
+    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.WRITTEN_OUT, maps.CHAIN
 )  # fmt: skip

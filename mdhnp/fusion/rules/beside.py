@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mdhnp.cost import weight
 from mdhnp.fusion.compose import Composer
 from mdhnp.fusion.cost import bytes_of_step
 from mdhnp.fusion.rule import Match, Rule, independent, known, read_as_written, written_plainly
@@ -85,9 +86,21 @@ def same_read(graph: Graph, match: Match) -> bool:
     return bool(read[0] & read[1])
 
 
-def reads_each_once(graph: Graph, match: Match) -> bool:
-    """Neither computes more for what it reads than a pass over memory takes: no products of matrices."""
-    return all([graph.mdhom(n).points <= bytes_of_step(graph.mdhom(n)) for n in match])
+def reads_once_or_shares(graph: Graph, match: Match) -> bool:
+    """Neither computes more for what it reads than a pass over memory takes, as products do, or most is the same."""
+    f, s = (graph.mdhom(n) for n in match)
+    if all([h.points <= bytes_of_step(h) for h in (f, s)]):
+        return True
+    recorder, composer = Recorder(), Composer(graph, f.rank)
+    results = _combined(graph, match, composer, recorder)
+    apart, together = weight(f.scalar) + weight(s.scalar), weight(composer.reads.function(recorder, results))
+    return apart - together > min(weight(f.scalar), weight(s.scalar)) / 2
+
+
+def _combined(graph: Graph, match: Match, composer: Composer, recorder: Recorder) -> list[int]:
+    """Record what both steps combine."""
+    place = in_place(composer.reads.rank)
+    return [found for n in match for found in composer.combined(recorder, graph.steps[n], place)]
 
 
 def _both(graph: Graph, match: Match) -> Graph:
@@ -95,7 +108,7 @@ def _both(graph: Graph, match: Match) -> Graph:
     steps = [graph.steps[n] for n in match]
     f, s = (step.mdhom.last for step in steps)
     composer, place, scalar, finish = Composer(graph, f.rank), in_place(f.rank), Recorder(), Recorder()
-    results = [n for step in steps for n in composer.combined(scalar, step, place)]
+    results = _combined(graph, match, composer, scalar)
     types, final = (*f.scalar.dtypes, *s.scalar.dtypes), list[int]()
     combined, count = finish.parameters(types), len(f.scalar.dtypes)
     for step, own in zip(steps, (combined[:count], combined[count:]), strict=True):
@@ -139,6 +152,6 @@ BOTH = Rule(
     "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
     "operators on tuples",
     _pairs,
-    (known, same_points, same_read, reads_each_once, independent),
+    (known, same_points, same_read, reads_once_or_shares, independent),
     _both,
 )

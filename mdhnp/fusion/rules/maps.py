@@ -5,6 +5,7 @@ The first is an MDH's `finish`: what is done with each result, in the kernel tha
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 from mdhnp.fusion.compose import Composer, composed_with, is_map
 from mdhnp.fusion.rule import (
@@ -12,6 +13,7 @@ from mdhnp.fusion.rule import (
     Rule,
     first_is_map,
     first_is_only_read,
+    first_is_short,
     known,
     last_is_map,
     only_read_by_last,
@@ -36,6 +38,13 @@ def _into_readers(graph: Graph, match: Match) -> Graph:
     (n,) = match
     inlined = dict.fromkeys(graph.values(n), graph.steps[n])
     return graph.edited({n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in graph.followers(n)})
+
+
+def gives_more_than_it_reads(graph: Graph, match: Match) -> bool:
+    """The first step gives more elements than it reads, as of all pairs of rows."""
+    h = graph.mdhom(match[0])
+    given, made = (sum([prod(v.shape) for v in views]) for views in (h.inputs, h.outputs))
+    return made > given
 
 
 def _pairs(graph: Graph) -> Iterator[Match]:
@@ -161,6 +170,13 @@ INTO_READERS = Rule(
     "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”: map fusion",
     _each,
     (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
+    _into_readers,
+)
+WRITTEN_OUT = Rule(
+    "F ∘ reduce(⊗) = F(x₀ ⊗ … ⊗ xₙ)",
+    "Charlier, Feydy, Glaunès, Collin & Durif, “Kernel Operations on the GPU, with Autodiff, without Memory Overflows”",
+    _each,
+    (known, first_is_short, gives_more_than_it_reads, first_is_only_read, written_plainly, read_in_order),
     _into_readers,
 )
 CHAIN = Rule(

@@ -1,0 +1,89 @@
+"""All pairs in fused functions: reductions of what is computed of two rows each, without an array of all pairs."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.runtime.handle import Device
+
+#: Enough that pairs are more than elements of rows.
+ROWS, COLUMNS = 150, 170
+
+
+def squares(x: Any, y: Any) -> Any:
+    return ((x[:, None] - y) ** 2).sum(axis=2)
+
+
+def log_sum_exp(d: Any) -> Any:
+    largest = d.max(axis=1, keepdims=True)
+    return np.log(np.exp(d - largest).sum(axis=1)) + largest[:, 0]
+
+
+REDUCTIONS = {
+    "sum": lambda x, y, w: np.exp(-squares(x, y)) @ w,
+    "two sums": lambda x, y, w: ((k := np.exp(-squares(x, y))).sum(axis=1), (k * w).sum(axis=1)),
+    "product of rows": lambda x, y, w: np.tanh(x @ y.T) @ w,
+    "log-sum-exp": lambda x, y, w: log_sum_exp(-squares(x, y)),
+    "least": lambda x, y, w: squares(x, y).min(axis=1),
+    "place of the least": lambda x, y, w: squares(x, y).argmin(axis=1),
+    "greatest gap": lambda x, y, w: np.abs(x[:, None] - y).max(axis=2).max(axis=1),
+    "of columns": lambda x, y, w: np.sqrt(squares(x, y)).sum(axis=0),
+}
+CASES = [
+    *[(name, 3, dtype) for name in REDUCTIONS for dtype in (np.float32, np.float64)],
+    *[(name, d, np.float32) for name in ("sum", "place of the least") for d in (2, 5, 17, 64)],
+]
+
+
+def several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize(("name", "length", "dtype"), CASES)
+def test_pairs_are_reduced_in_one_kernel(name: str, length: int, dtype: Any, device: Device) -> None:
+    rng, function = np.random.default_rng(length), REDUCTIONS[name]
+    x, y, w = rng.random((ROWS, length)), rng.random((COLUMNS, length)), rng.standard_normal(COLUMNS)
+    given = [a.astype(dtype) for a in (x, y, w)]
+    fused = mdhnp.fuse(function)
+    assert len(fused.rewriting(*given).after.steps) == 1
+    with mdhnp.config(host="never"):
+        found = several(fused(*given))
+    wanted = several(function(*[a.astype(np.float64) for a in given]))
+    for f, v, n in zip(found, wanted, several(function(*given)), strict=True):
+        assert (f.shape, f.dtype) == (n.shape, n.dtype)
+        tolerance = 2e-5 if dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(f, v, rtol=tolerance, atol=tolerance * np.abs(v).max())
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_of_equal_distances_the_first_counts_and_nan_before_all(length: int, device: Device) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 3, (n, length)).astype(np.float32) for n in (ROWS, COLUMNS))
+    x[7, 0] = y[100, 0] = y[120, -1] = np.nan
+    fused = mdhnp.fuse(lambda x, y: squares(x, y).argmin(axis=1))
+    for given in ((x, y[:100]), (x, y)):
+        with mdhnp.config(host="never"):
+            np.testing.assert_array_equal(fused(*given), squares(*given).argmin(axis=1))
+
+
+LARGE = """
+import resource, sys
+import numpy as np, mdhnp
+x = np.random.default_rng(0).random((int(sys.argv[1]), 3), np.float32)
+fused = mdhnp.fuse(lambda x, y: ((x[:, None] - y) ** 2).sum(axis=2).argmin(axis=1))
+with mdhnp.config(host="never"):
+    fused(x[:400], x[:400])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert (fused(x, x) == np.arange(len(x))).all()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts kB on Linux")
+def test_no_array_of_all_pairs_is_made() -> None:
+    ran = subprocess.run([sys.executable, "-c", LARGE, "20000"], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) < 200_000  # of 1.6 GB
