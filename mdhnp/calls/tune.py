@@ -21,6 +21,7 @@ from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
+from mdhnp.tuning.search.abort import Abort
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
 from mdhnp.warning import warn
@@ -43,12 +44,13 @@ class Tuning:
         seed: int = 0,
         progress: bool | None = None,
         beside: Sequence[Device] = (),
+        abort: Abort | None = None,
     ) -> None:
         self.found: list[Tuned] = []
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, None] = {}  # of the stages that were seen, in order
         self._stopped = False
-        self._how = budget, evaluations, seed, progress, beside
+        self._how = budget, evaluations, seed, progress, beside, abort
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
@@ -135,7 +137,8 @@ def tune(
     evaluations: int = 50,
     seed: int = 0,
     progress: bool | None = None,
-    devices: Sequence[str | int | Device] | None = None,
+    devices: Sequence[Any] | None = None,
+    abort: Any = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
     """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
@@ -159,6 +162,8 @@ def tune(
     devices : sequence of str, int or Device, optional
         Equal devices, as :func:`mdhnp.device` takes them, that share the search: each measures other candidates at the
         same time, and the first one times the finalists. By default the device that the call runs on.
+    abort : Abort, optional
+        What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.
 
     Returns
     -------
@@ -190,8 +195,10 @@ def tune(
     """
     if not callable(function):
         raise TypeError(f"tune: takes a function, not {function!r}")
+    if abort is not None and not isinstance(abort, Abort):
+        raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     team = _equal(devices) if devices is not None else ()
-    tuning, call = Tuning(budget, evaluations, seed, progress, team[1:]), partial(function, *args, **kwargs)
+    tuning, call = Tuning(budget, evaluations, seed, progress, team[1:], abort), partial(function, *args, **kwargs)
     with use(team[0]) if team else nullcontext():
         forget()  # what was rewritten before is to be seen again
         with trying({}) as graphs:

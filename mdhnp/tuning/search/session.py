@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from statistics import median
 
 from mdhnp.mdh import Computation
@@ -26,6 +28,7 @@ from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
+from mdhnp.tuning.search.abort import Abort, Progress, duration, evaluations
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
@@ -111,6 +114,7 @@ def tune_stage(
     seed: int = 0,
     progress: bool | None = None,
     beside: Sequence[Device] = (),
+    abort: Abort | None = None,
 ) -> tuple[Tuned | None, bool]:
     """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
 
@@ -126,7 +130,7 @@ def tune_stage(
         return None, False
     try:
         team = _team(h, (device, *beside), budget, seed)
-        return _Tuning(h, device, known, owner, budget, evaluations, seed).run(team, progress)
+        return _Tuning(h, device, known, owner, budget, evaluations, seed, abort).run(team, progress)
     finally:
         known.release(key, owner)
 
@@ -151,8 +155,9 @@ class _Tuning:
     """One stage's search and final."""
 
     def __init__(
-        self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None, seed: int
-    ) -> None:
+        self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None,
+        seed: int, abort: Abort | None,
+    ) -> None:  # fmt: skip
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)
         start = default(h, device.caps)
@@ -165,6 +170,9 @@ class _Tuning:
         self._made: list[Measurement] = []
         self._asked = 0
         self._end = math.inf
+        limits = [duration(budget), abort, None if most is None else evaluations(most)]
+        #: When the search ends.
+        self._abort = reduce(or_, [limit for limit in limits if limit is not None])
 
     def run(self, team: Team, show: bool) -> tuple[Tuned, bool]:
         """Search, then compare the best with what is in use; also whether the user ended the search."""
@@ -222,18 +230,30 @@ class _Tuning:
 
     def _ask(self, count: int) -> list[Schedule]:
         """Candidates, as many as wanted and allowed and there are."""
-        if self._most is not None:
-            count = min(count, self._most - self._asked)
-        asked = [s for s in (self._search.ask() for _ in range(count)) if s is not None]
+        asked: list[Schedule] = []
+        while len(asked) < count and not self._abort.reached(self._progress(self._asked + len(asked))):
+            if (candidate := self._search.ask()) is None:
+                break
+            asked.append(candidate)
         self._asked += len(asked)
         return asked
 
+    def _progress(self, count: int, ahead: float = 0.0) -> Progress:
+        """How far the search will be with so many candidates, after some seconds more."""
+        seconds = 0.0 if self._end == math.inf else time.monotonic() + ahead - (self._end - self._budget)
+        worked = [m.seconds for m in self._made if m.seconds is not None]
+        stalled = len(worked) - 1 - worked.index(min(worked)) if worked else 0
+        return Progress(seconds, count, stalled, worked[0] if worked else None, min(worked, default=None))
+
     def _is_late(self) -> bool:
-        """Whether a run to check one more candidate, one to time it, and the final take longer than there is time."""
+        """Whether the search is to end, as where one more candidate and the final take longer than there is time.
+
+        A candidate is run once to be checked, and once to be timed.
+        """
         best = self._search.best[1] if self._search.best else 0.0
         whole = 2 * (_FINALISTS * _HEATS + 2 * ROUNDS) * max(best, TURN)  # each turn after a call that does not count
         reserve = min(max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best)), whole)
-        return time.monotonic() + 2 * best + reserve >= self._end
+        return self._abort.reached(self._progress(len(self._made), 2 * best + reserve))
 
     def _final(self, team: Team, *, hurried: bool) -> tuple[Schedule, float, float]:
         """Give the schedule that calls are to use, its seconds, and the default's.
