@@ -81,5 +81,5 @@ def _followed() -> bool:
 def _watched(entry: Entry) -> bool:
     plan, watcher = entry._now
     if isinstance(plan, InSteps):
-        return any(_watched(step) for _, step, _ in plan._steps)
+        return any(_watched(item[1]) for item in plan._items)
     return watcher is not None

@@ -13,6 +13,7 @@ from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.rewritings import name_of
+from mdhnp.calls.steps import InSteps
 from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused
@@ -45,6 +46,8 @@ class Explanation:
         Of a fused function: its calls as they are written, the rules, and what they made of them.
     host : tuple of OnHost
         Functions that the host has computed, in order.
+    memory : tuple of str
+        For each computation in several steps whose temporaries were too large: how they keep within the limit.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Explanation:
     exchanges: tuple[exchange.Exchange, ...] = ()
     rewriting: Rewriting | None = None
     host: tuple[OnHost, ...] = ()
+    memory: tuple[str, ...] = ()
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -112,6 +116,7 @@ class Explanation:
         lines.extend(f"host      {each.name}, on {where[each.copied]}" for each in self.host)
         if not self.launches and not self.host:
             lines.append("mdh       none: the call was left to NumPy")
+        lines.extend(f"memory    {said}" for said in self.memory)
         lines.extend(_copied(self.copies))
         if self.exchanges:
             moved = sum(each.nbytes for each in self.exchanges)
@@ -183,7 +188,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
             rewriting = rewriting_of(rewriting.before, name)
     plans = tuple(plan for plan, _ in seen)
     host = tuple(plan for plan, _ in every if isinstance(plan, OnHost))
-    return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting, host)
+    memory = tuple([plan.said for plan, _ in every if isinstance(plan, InSteps)])
+    return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting, host, memory)
 
 
 def _copied(copies: Sequence[Transfer]) -> Iterator[str]:

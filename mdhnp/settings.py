@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 from math import isfinite
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 from mdhnp.process import process
@@ -31,10 +32,11 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "auto",
-    "specialise": "auto", "precision": "highest", "debug": 0, "schedule": None,
+    "specialise": "auto", "precision": "highest", "debug": 0, "schedule": None, "memory_limit": None,
 }  # fmt: skip
 _VARIABLES = {
     "tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "precision": "MDHNP_PRECISION", "debug": "MDHNP_DEBUG",
+    "memory_limit": "MDHNP_MEMORY_LIMIT",
 }  # fmt: skip
 
 
@@ -49,13 +51,14 @@ class Mode:
     precision: Level
     #: The schedules of a call's kernels, in order; none where they are chosen.
     schedules: tuple[Any, ...] = ()
+    memory_limit: int | None = None
     #: Whether operands are views of a device's own memory, which NumPy cannot compute with.
     resident: bool = False
 
     @property
     def of_views(self) -> "Mode":
         """The same settings for operands that are views of a device's own memory."""
-        return _mode("never", self.tuning, self.specialise, self.precision, self.schedules, True)
+        return _mode("never", self.tuning, self.specialise, self.precision, self.schedules, self.memory_limit, True)
 
     @cached_property
     def decides(self) -> Literal["never", "estimates", "measurements"]:
@@ -69,10 +72,13 @@ class Mode:
         """Whether a kernel for all sizes may serve a call, until one for its own sizes pays."""
         return self.specialise == "auto" and self.tuning in ("auto", "off")
 
-    def at(self, precision: Any, where: str) -> "Mode":
-        """The same settings for a call that says its own precision; `where`, for errors, is what says it."""
-        checked = _checked("precision", precision, where)
-        return _mode(self.host, self.tuning, self.specialise, checked, self.schedules)
+    def at(self, where: str, precision: Any = None, memory_limit: Any = None) -> "Mode":
+        """The same settings for a call that says some itself, which are not None; `where`, for errors, is the call."""
+        level: Any = self.precision if precision is None else _checked("precision", precision, f"{where}: precision")
+        limit = self.memory_limit
+        if memory_limit is not None:
+            limit = _checked("memory_limit", memory_limit, f"{where}: memory_limit")
+        return _mode(self.host, self.tuning, self.specialise, level, self.schedules, limit)
 
 
 #: As many as entries are kept, each of which is of one mode.
@@ -80,16 +86,18 @@ _made = lru_cache(maxsize=4096)(Mode)
 
 
 def _mode(
-    host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, schedules: Any, resident: bool = False
-) -> Mode:
+    host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, schedules: Any, memory_limit: int | None,
+    resident: bool = False,
+) -> Mode:  # fmt: skip
     if schedules:  # they say all that is chosen otherwise
         host, tuning, specialise = "never", "off", "always"
-    return _made(host, tuning, specialise, "highest" if precision == "high" else precision, schedules or (), resident)
+    level: Level = "highest" if precision == "high" else precision
+    return _made(host, tuning, specialise, level, schedules or (), memory_limit, resident)
 
 
-_MODE = ("host", "tuning", "specialise", "precision", "schedule")
+_MODE = ("host", "tuning", "specialise", "precision", "schedule", "memory_limit")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
-    _ = _mode(*_each, ()).of_views  # now, when no two threads can make one
+    _ = _mode(*_each, (), None).of_views  # now, when no two threads can make one
 
 _changing = process.lock()
 
@@ -159,7 +167,7 @@ class Config:
         for name, variable in _VARIABLES.items():
             chosen = environment.get(variable, "").strip().lower()
             if chosen:
-                value = int(chosen) if name == "debug" and chosen.isdecimal() else chosen
+                value = int(chosen) if name in ("debug", "memory_limit") and chosen.isdecimal() else chosen
                 first[name] = _checked(name, value, f"the environment variable {variable}")
         self._set(_DEFAULTS | first)
 
@@ -218,6 +226,13 @@ class Config:
         "call of several kernels, as :func:`mdhnp.explain` gives them; meant for a block around one call. One that is "
         "not legal for the call is an :class:`mdhnp.IllegalSchedule`. None: schedules are chosen.",
     )
+    memory_limit: int | None = _setting(
+        "memory_limit",
+        "Bytes that the temporaries of a call in several steps may take at a time, unless the call says so itself. "
+        "Where they would take more, steps are computed part by part; where no parts are small enough, the call is a "
+        "MemoryError. None: half of what is free when the call is first made, if parts can be as small. The "
+        "environment variable ``MDHNP_MEMORY_LIMIT`` gives the first value.",
+    )
 
     @property
     def mode(self) -> Mode:
@@ -265,6 +280,10 @@ def _checked(name: str, value: Any, where: str) -> Any:
     elif name == "budget":
         if not isinstance(value, int | float) or not isfinite(value) or value <= 0:
             raise ValueError(f"{where}: {value!r} is no positive number of seconds")
+    elif name == "memory_limit":
+        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0):
+            raise ValueError(f"{where}: {value!r} is neither None nor a number of bytes")
+        return None if value is None else int(value)
     elif name == "schedule":
         return None if value is None else _schedules(value, where)
     elif not isinstance(value, int) or value < 1:

@@ -2,6 +2,8 @@
 
 import mmap
 import os
+from contextlib import suppress
+from pathlib import Path
 
 
 def cores() -> int:
@@ -12,6 +14,19 @@ def cores() -> int:
 def memory() -> int:
     """Return the bytes of the machine's memory; 0 where the system does not tell."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
+
+
+def free() -> int:
+    """Return the bytes of memory that this process may still take; 0 where the system does not tell (not Linux)."""
+    found = []
+    with suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    with suppress(OSError, ValueError):  # "max" is no limit
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        found.append(max(limit - used, 0))
+    return min(found, default=0)
 
 
 def addresses(size: int) -> mmap.mmap:

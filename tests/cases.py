@@ -4,6 +4,7 @@ Extents are small, and divide no tile or work-group size.
 """
 
 from collections.abc import Callable, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -215,3 +216,14 @@ def assert_same(result: Any, expected: Any, size: Any, terms: int = 1) -> None:
         error = np.abs(np.asarray(result, np.clongdouble) - expected)
         worst = np.max(error - allowed, initial=-np.inf)
         assert worst <= 0, f"{worst} beyond what rounding explains"
+
+
+def subscripts(rng: np.random.Generator, largest: int) -> tuple[str, list[Shape]]:
+    """Draw an einsum of up to four operands of up to three axes, and shapes of fewer than so many elements an axis."""
+    labels = ascii_lowercase[: rng.integers(2, 8)]
+    sizes = {c: int(rng.integers(2, largest)) for c in labels}
+    terms = ["".join(rng.permutation(list(labels))[: rng.integers(1, 4)]) for _ in range(rng.integers(1, 5))]
+    terms = list({frozenset(t): t for t in terms}.values())  # opt_einsum's "optimal" mistakes operands of equal labels
+    every = sorted(set("".join(terms)))
+    output = "".join(rng.permutation(every)[: rng.integers(0, min(3, len(every)) + 1)])
+    return f"{','.join(terms)}->{output}", [tuple(sizes[c] for c in t) for t in terms]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable
 from importlib import import_module
 from itertools import product
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import assert_same, magnitude, values
+from cases import assert_same, magnitude, subscripts, values
 from random_functions import Picker, Seeded
 from strategies import shuffled
 
@@ -285,16 +284,6 @@ def test_products_of_products_stay_cheap_to_read():
 
     x = np.ones(1000)
     assert len(split(md_hom(power, {"i": pw("add"), "j": pw("add")}, "X[i], Y[j] -> O[]").bind(x, x))) == 2
-
-
-def subscripts(rng: np.random.Generator, largest: int) -> tuple[str, list[tuple[int, ...]]]:
-    labels = string.ascii_lowercase[: rng.integers(2, 8)]
-    sizes = {c: int(rng.integers(2, largest)) for c in labels}
-    terms = ["".join(rng.permutation(list(labels))[: rng.integers(1, 4)]) for _ in range(rng.integers(1, 5))]
-    terms = list({frozenset(t): t for t in terms}.values())  # opt_einsum's "optimal" mistakes operands of equal labels
-    every = sorted(set("".join(terms)))
-    output = "".join(rng.permutation(every)[: rng.integers(0, min(3, len(every)) + 1)])
-    return f"{','.join(terms)}->{output}", [tuple(sizes[c] for c in t) for t in terms]
 
 
 def steps_of(text: str, arrays: list[Array]) -> tuple[Step, ...]:

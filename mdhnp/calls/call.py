@@ -34,17 +34,18 @@ def call(
     numpy: Callable[[], Any] | None = None,
     owners: Sequence[object] = (),
     precision: Any = None,
+    memory_limit: Any = None,
 ) -> Any:
     """Make a call, and give what the user gets: new arrays, or scalars.
 
     It is told by `what`, which is its :class:`Routine`, then all arguments but the operands, hashable. Kernels must
     compute in `dtypes` that it names, too. `numpy` makes it with NumPy, by default the function's own way to. Its plans
-    go when one of its `owners` dies, which `what` may hold weakly only. `precision` is one that the call says for
-    itself.
+    go when one of its `owners` dies, which `what` may hold weakly only. `precision` and `memory_limit` are
+    those that the call says for itself.
     """
     mode = config.mode
-    if precision is not None:
-        mode = mode.at(precision, f"{what[0].name}: precision")
+    if precision is not None or memory_limit is not None:
+        mode = mode.at(what[0].name, precision, memory_limit)
     if operands and type(operands[0]) is Array:
         repeated = (find_views if observe.blocks else repeat)(entries, what, mode, operands, Array)
         if type(repeated) is Array:

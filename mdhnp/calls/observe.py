@@ -28,7 +28,7 @@ def observe() -> Iterator[Observed]:
 
     Blocks nest, and the outer ones see the calls of the inner. A block sees the calls of its own thread or
     asynchronous task only. Of calls that several plans compute it sees each, and what computes part by part before
-    the plans of its parts.
+    the plans of its parts, those of equal parts once.
     """
     global blocks  # noqa: PLW0603
     seen: Observed = []
@@ -40,4 +40,14 @@ def observe() -> Iterator[Observed]:
     finally:
         with _counting:
             blocks -= 1
+        _lists.reset(token)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Keep calls of this thread made inside of the block from all blocks of :func:`observe` around it."""
+    token = _lists.set(())
+    try:
+        yield
+    finally:
         _lists.reset(token)

@@ -2,7 +2,7 @@
 
 A plan takes arrays of the layouts it was made for, and gives new C-contiguous ones, one an output of its MDH. Those
 that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them (`SlicedKernels`, and
-`InSteps` of `steps.py`, whose steps are entries).
+`InSteps` and `InParts` of `steps.py` and `loops.py`, whose steps and parts are entries).
 """
 
 from collections.abc import Callable, Sequence

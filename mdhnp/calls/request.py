@@ -55,16 +55,22 @@ class Described(NamedTuple):
     sortings: tuple[Sorting, ...] = ()
     #: A host's function for its only step, where NumPy's may be none.
     numpy: NumpyFunction | None = None
+    #: The same without temporaries, or with fewer, however long that takes.
+    at_once: Computation | Graph | None = None
 
     @property
     def graph(self) -> Graph:
         """The steps: one, of an MDH."""
-        return self.mdhom if isinstance(self.mdhom, Graph) else Graph.of(self.mdhom)
+        return graph_of(self.mdhom)
 
     def inputs(self, operands: Sequence[Array]) -> tuple[Array, ...]:
         """Give the MDH's inputs but for constants."""
         read = operands[:-1] if self.into else operands
         return tuple(read if self.take is None else self.take(read))
+
+
+def graph_of(what: Computation | Graph) -> Graph:
+    return what if isinstance(what, Graph) else Graph.of(what)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ and what several devices compute are planned alike. It must not know what rules 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls import loading
+from mdhnp.calls import loading, loops, observe
 from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
 from mdhnp.calls.plans import ByNumpy
@@ -21,6 +21,7 @@ from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy
 from mdhnp.calls.states import progress_of, start
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Graph
+from mdhnp.mdh.loop import Loop
 from mdhnp.mdh.views import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode
@@ -65,6 +66,8 @@ class CallRequest:
         graph = least_work(graph)
         if self.devices and any([len(s.mdhom.mdhoms) > 1 for s in graph.steps]):
             graph = loading.kernels.apart(graph, self.devices)
+        if len(graph.steps) > 1 and (within := loops.within_limit(self, graph)) is not None:
+            return self.in_loops(*within)
         requests = self._requests(graph)
         if self.described.written is None or not self.devices:
             return self._start(graph, requests, None)
@@ -82,18 +85,21 @@ class CallRequest:
         devices = self.devices[0].members if len(self.devices) == 1 else self.devices
         return loading.rewritings.chosen(self.written, usual, devices)
 
+    def layouts(self, graph: Graph) -> list[Layout]:
+        """Give the layouts of all values."""
+        made = [v for step in graph.steps for v in step.mdhom.outputs]
+        return [*[layout for layout, _ in self.arrays], *[_layout(v.shape, v.strides, v.dtype.itemsize) for v in made]]
+
     def _requests(self, graph: Graph) -> list[Request]:
         """Say what each step asks for."""
-        layouts, requests = [layout for layout, _ in self.arrays], []
+        layouts, requests, into = self.layouts(graph), [], self.described.into
         for step in graph.steps:
             inputs = tuple([
-                _contiguous(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
+                contiguous_layout(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
             ])  # fmt: skip
             h = at_precision(step.mdhom, self.mode)
-            into = self.described.into
             numpy = known_to_numpy(h, self.mode, into=into, own=self.described.numpy)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
-            layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
         return loading.kernels.dealt(requests, self.mode) if self.devices and self.mode.schedules else requests
 
     def _start(self, graph: Graph, requests: Sequence[Request], call: "CallRequest | None") -> Start | None:
@@ -115,9 +121,33 @@ class CallRequest:
         return whole and [v.shape for v in only.inputs] == [layout.shape for layout, _ in self.arrays]
 
     def _in_steps(self, graph: Graph, starts: Sequence[Start]) -> "InSteps":
-        shapes = [layout.shape for layout, _ in self.arrays]
-        shapes += [v.shape for step in graph.steps for v in step.mdhom.outputs]
-        return InSteps(graph, [Entry(each, None, tuple) for each in starts], shapes)
+        shapes = [layout.shape for layout in self.layouts(graph)]
+        items = [
+            Item.of([(p, v.shape) for p, v in step.reads], shapes, begun, graph.values(n))
+            for n, (step, begun) in enumerate(zip(graph.steps, starts, strict=True))
+        ]
+        return InSteps(items, graph.results)
+
+    def in_loops(self, graph: Graph, found: Sequence[Loop], said: str) -> Start | None:
+        """Plan a graph of which some steps are computed part by part; `said` is why, for people."""
+        by_last, inside = {loop.last: loop for loop in found}, {n for loop in found for n in loop.steps}
+        shapes, starts, items = [layout.shape for layout in self.layouts(graph)], [], []
+        for n, (step, request) in enumerate(zip(graph.steps, self._requests(graph), strict=True)):
+            if n in inside and n not in by_last:
+                continue
+            reads: Sequence[tuple[int, tuple[int, ...]]] = [(p, v.shape) for p, v in step.reads]
+            begun: Start | None
+            if n in by_last:
+                reads, begun = loops.in_parts(self, graph, by_last[n])
+            elif loops.is_counted(request) or (not self.devices and not loops.loads()):
+                begun = start(request)
+            else:
+                begun = start(replace(request, numpy=None)) if self.devices else None
+            if begun is None:
+                return None
+            starts.append(begun)
+            items.append(Item.of(reads, shapes, begun, graph.values(n)))
+        return Start(InSteps(items, graph.results, said), kept=all([each.kept for each in starts]))
 
     def _as_written(self, requests: Sequence[Request]) -> Start | None:
         """Let NumPy compute what it has no functions for as it was written, until the helper has built kernels.
@@ -143,35 +173,51 @@ class CallRequest:
         return progress_of(missing, self._in_steps(graph, starts), State.FIRST, self, spent, missing=True)
 
 
+class Item(NamedTuple):
+    """What is computed at a time: of values by their numbers, others."""
+
+    #: Each with the shape in which it is read, None where that is its own.
+    reads: tuple[tuple[int, tuple[int, ...] | None], ...]
+    #: Gives all results.
+    entry: Entry
+    made: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, reads: Sequence[tuple[int, tuple[int, ...]]], shapes: Sequence[tuple[int, ...]], begun: Start,
+        made: Sequence[int],
+    ) -> Self:  # fmt: skip
+        seen = tuple([(p, None if shape == shapes[p] else shape) for p, shape in reads])
+        return cls(seen, Entry(begun, None, tuple), tuple(made))
+
+
 class InSteps:
     """The plan of several computations one after the other, on arrays and on what earlier ones gave.
 
-    Of a graph's steps the entries give all results; `shapes` are those of all values.
+    How they keep within a limit of memory, if they have to, is `said` for people.
     """
 
-    def __init__(self, graph: Graph, entries: Sequence[Entry], shapes: Sequence[tuple[int, ...]]) -> None:
-        last = {p: n for n, s in enumerate(graph.steps) for p in s.inputs if p not in graph.results}
-        self._results = graph.results
-        self._steps = tuple([
-            (
-                tuple([
-                    (p, None if v.shape == shapes[p] else v.shape)
-                    for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)
-                ]),
-                entry,
-                tuple([p for p, at in last.items() if at == n and p >= graph.given]),
-            )
-            for n, (s, entry) in enumerate(zip(graph.steps, entries, strict=True))
+    def __init__(self, items: Sequence[Item], results: Sequence[int], said: str = "") -> None:
+        self.said = said
+        last = {p: n for n, item in enumerate(items) for p, _ in item.reads if p not in results}
+        made = [p for item in items for p in item.made]
+        self._results, self._count = tuple(results), max([*made, *results]) + 1
+        self._items = tuple([
+            (*item, tuple([p for p, at in last.items() if at == n and p in made])) for n, item in enumerate(items)
         ])  # fmt: skip
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         """Compute all of them; a temporary goes when it was read for the last time."""
-        values: list[Any] = list(arrays)
-        for inputs, entry, used in self._steps:
-            results = entry.run(tuple([values[p] if s is None else values[p].reshape(s) for p, s in inputs]))
+        if self.said and observe.blocks:
+            observe.note(self, arrays)
+        values: list[Any] = [*arrays, *[None] * (self._count - len(arrays))]
+        for reads, entry, made, used in self._items:
+            results = entry.run(tuple([values[p] if s is None else values[p].reshape(s) for p, s in reads]))
             for p in used:
                 values[p] = None
-            values.extend([np.asarray(r) for r in results])
+            for p, result in zip(made, results, strict=True):
+                values[p] = np.asarray(result)
+            del results
         return tuple([values[r] for r in self._results])
 
 
@@ -205,6 +251,6 @@ def _layout(shape: tuple[int, ...], strides: Sequence[int], size: int) -> Layout
     return Layout(shape, tuple([size * s for s in strides]), size)
 
 
-def _contiguous(layout: Layout, shape: tuple[int, ...]) -> Layout:
+def contiguous_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
     """Give the layout that a C-contiguous array has in another shape."""
     return layout if layout.shape == shape else _layout(shape, row_major(shape), layout.itemsize)

@@ -5,7 +5,7 @@ arguments. It must not know devices.
 """
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import index
 from typing import Any
@@ -17,7 +17,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse
-from mdhnp.frontend.pairwise import contracted, hashable, keep_order
+from mdhnp.frontend.pairwise import contracted, hashable, is_path, keep_order
 from mdhnp.frontend.public import PAPER, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.frontend.sparse import Product, sparse_product
@@ -46,6 +46,8 @@ Array = npt.NDArray[Any]
     "it; NumPy's where only `add` is given. Types are promoted as these functions do.",
     add='ufunc, str, callable or pw(...), optional: What stands for the sum, likewise. "argmin" and "argmax" give two '
     "results.",
+    memory_limit="int, optional: Bytes that temporaries of more than two operands may take at a time, in place of "
+    "``config.memory_limit``. Steps are computed part by part where they would take more.",
     semiring="Semiring, optional: Both together, one of `mdhnp.semiring`.",
     returns="ndarray or scalar: Of the output labels' extents; `out` if given. Always new memory, also where NumPy "
     'gives a view. For "argmin" and "argmax" a tuple: extremes, and in int64 where the first of each is along the '
@@ -70,7 +72,7 @@ array([[1., 1.],
 def einsum(
     subscripts: Any = None, /, *operands: Any, out: npt.NDArray[Any] | None = None, dtype: npt.DTypeLike | None = None,
     order: str = "K", casting: str = "safe", optimize: Any = "auto", precision: str | None = None, multiply: Any = None,
-    add: Any = None, semiring: Semiring | None = None,
+    add: Any = None, semiring: Semiring | None = None, memory_limit: int | None = None,
 ) -> Any:  # fmt: skip
     try:
         if type(subscripts) is not str:
@@ -81,17 +83,20 @@ def einsum(
             ring = asked(multiply, add, semiring)
         if out is None and dtype is None and order == "K" and casting == "safe":
             plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
-            return call(plain, operands, precision=precision)
+            return call(plain, operands, precision=precision, memory_limit=memory_limit)
         wanted, target = exact_type(dtype), output("einsum", out)
         to = None if target is None else (target.ndim, target.dtype)
         types = (wanted, None if target is None else target.dtype)
         arguments = (subscripts, path, wanted, order, casting, to)
         if ring is None:
             given: dict[str, Any] = {"dtype": wanted, "out": out, "order": order, "casting": casting}
-            numpys = partial(_numpys, *operands, subscripts, optimize, **given)
-            result = call((_EINSUM, *arguments), operands, dtypes=types, numpy=numpys, precision=precision)
+            numpys: Any = partial(_numpys, *operands, subscripts, optimize, **given)
+            what: tuple[Any, ...] = (_EINSUM, *arguments)
         else:
-            result = call((_OVER_SEMIRING, ring, *arguments), operands, dtypes=types, precision=precision)
+            what, numpys = (_OVER_SEMIRING, ring, *arguments), None
+        result = call(
+            what, operands, dtypes=types, numpy=numpys, precision=precision, memory_limit=memory_limit
+        )  # fmt: skip
         return result if target is None or result is target else deliver("einsum", result, target)
     except ARGUMENTS as error:
         raise_named("einsum", error)
@@ -115,25 +120,28 @@ def _describe(
     letter = check_order(order, arrays)
     # Another memory order: the result's labels in that order, seen transposed.
     memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
-    mdhom: MdHom | Graph
+    contract: Callable[[Any], MdHom | Graph]
     if ring is None:
         common = wanted or np.result_type(*[a.dtype for a in arrays], *([] if to is None else [to[1]]))
         unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
         check_casts(arrays, common, None if to is None or unchecked else to[1], casting)
-        mdhom = contracted(terms, memory, arrays, common, optimize)
+        contract = partial(contracted, terms, memory, arrays, common)
     else:
         check_types(arrays, ring, wanted, None if to is None else to[1], casting)
-        mdhom = of_semiring(terms, memory, arrays, ring, wanted, optimize)
+        contract = partial(of_semiring, terms, memory, arrays, ring, wanted)
+    mdhom, whole = contract(optimize), None
+    if isinstance(mdhom, Graph) and len(mdhom.steps) > 1 and not is_path(optimize):
+        whole = contract(False)
     results = len(mdhom.results) if isinstance(mdhom, Graph) else len(mdhom.outputs)
     if memory == kept and results == 1:
-        return Described(mdhom)
+        return Described(mdhom, at_once=whole)
     seen = [memory.index(label) for label in kept]
 
     def give(found: Sequence[Any]) -> Any:
         each = [deliver("einsum", np.asarray(one).transpose(seen)) for one in found]
         return each[0] if len(each) == 1 else tuple(each)
 
-    return Described(mdhom, None, give)
+    return Described(mdhom, None, give, at_once=whole)
 
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:

@@ -72,11 +72,16 @@ def hashable(optimize: Any) -> Any:
     return tuple(tuple(step) if isinstance(step, list) else step for step in steps)
 
 
+def is_path(optimize: Any) -> bool:
+    """Whether a hashable `optimize` says the very path, and not how to find one."""
+    return isinstance(optimize, tuple) and not (optimize and isinstance(optimize[0], str))
+
+
 @lru_cache(maxsize=1024)
 def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Positions, ...]:
     """Order the contractions."""
     sizes = extents(terms, shapes)
-    given = isinstance(method, tuple) and not (method and isinstance(method[0], str))
+    given = is_path(method)
     path = method if given else _path(terms, output, shapes, method)
     left = list(enumerate(terms))
     steps: list[_Positions] = []

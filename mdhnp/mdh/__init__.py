@@ -6,8 +6,9 @@ scalar functions, `pattern.py` writes an MDH down by hand, `check.py` says wheth
 evaluates it plainly (the oracle of the tests), `graph.py` holds several, `fused.py` several that are one step,
 `logarithms.py` adds logarithms in two passes, `scatter.py` sorts points by the results that they belong to,
 `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along any dimension, into tasks
-(`regions.py` its parts), `stages.py` splits one into kernels' worth and recombines results of parts, for which
-`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
+(`regions.py` its parts), `loop.py` several along one that they share, `stages.py` splits one into kernels' worth and
+recombines results of parts, for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in
+place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint

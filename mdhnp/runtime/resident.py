@@ -42,6 +42,12 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
     return lambda: tuple([np.ndarray(s, t, leased(source.block(n), source.home(n))) for n, s, t in sizes])
 
 
+def free(device: Device) -> int:
+    """Give the bytes of a device's memory that this process may still take."""
+    info = pool(device).info(0)
+    return info.limit - info.used
+
+
 def leased(block: Addresses, home: Any = None) -> Array:
     """Give what views are of: addresses that go home when the last one dies."""
     return lease(block.addresses, block, home)
