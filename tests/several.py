@@ -46,6 +46,7 @@ def groups() -> dict[str, Callable[[], Group]]:
         "unlike": lambda: group(two),
         "apart": lambda: group([separate(d) for d in two]),
         "mixed": lambda: group([shared, separate(other), separate(shared)]),
+        "four": lambda: group([*dict.fromkeys([*two, *map(separate, two)])]),
     }
 
 

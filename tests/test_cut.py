@@ -17,7 +17,7 @@ from running import run_plain
 from strategies import Case, case
 from test_laws import better, left_on_ties, matrix, moments, segments, softmax
 
-from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, index, interpret, md_hom, ps, pw, shares
+from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, grid, index, interpret, md_hom, ps, pw, shares
 from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
 
@@ -215,6 +215,65 @@ def test_parts_are_as_equal_as_can_be_and_never_empty() -> None:
     sizes = {n: [part.mdhom.extents[0] for part in cut(rows, 0, n).parts] for n in (1, 4, 10, 12)}
     assert sizes == {1: [10], 4: [3, 3, 2, 2], 10: [1] * 10, 12: [1] * 10}
     assert [part.mdhom.extents[0] for part in cut(rows, 0, (0, 4, 0, 6)).parts] == [4, 6]
+
+
+# --------------------------------------------------------------------------------------------------------------- grids
+
+
+@st.composite
+def grids(draw: Any) -> tuple[Case, Any]:
+    """A random MDH, and its partition along some dimensions, if those can be cut together."""
+    p = Drawn(draw)
+    one = case(p, 400, in_ring=p.choice((False, True)))
+    dims = draw(st.lists(st.sampled_from(range(one.mdhom.rank)), unique=True, max_size=3)) if one.mdhom.rank else []
+    sizes = {d: shares(one.mdhom.extents[d], [p.integer(1, 5) for _ in range(p.integer(1, 4))]) for d in dims}
+    note(f"{one.mdhom}\n  extents {one.mdhom.extents}, {sizes}")
+    return one, sizes
+
+
+@given(grids())
+def test_grids_recombine_to_the_whole(drawn: tuple[Case, Any]) -> None:
+    one, sizes = drawn
+    try:
+        made = grid(one.mdhom, sizes)
+    except ValueError as error:
+        note(f"  not cut: {error}")
+        return
+    assert_same(made.run(interpret, *one.arrays), interpret(one.mdhom, *one.arrays))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_boxes_combine_in_the_order_of_their_points(name: str) -> None:
+    """Whatever the operator, and in trees of any arity."""
+    count, scalar, arrays, function, options = OPERATORS[name]
+    planes = [np.stack([a, a[::-1], np.roll(a, 1)]).reshape(3, 2, 3) for a in arrays]
+    loads = ", ".join([f"x{n}[i,k,j]" for n in range(len(arrays))])
+    outputs = ", ".join(f"y{n}[i]" for n in range(count))
+    both = pw(function, **options)
+    h = md_hom(scalar, {"i": cc, "k": both, "j": both}, f"{loads} -> {outputs}").bind(*planes)
+    want = results(interpret(h, *planes))
+    near = 1e-12 * (name in ("softmax", "moments"))
+    sizes: dict[int, Any] = {0: (1, 0, 2), 1: 2, 2: 5}  # more parts than points
+    if not options.get("commutative", True):  # parts of both would not be neighbours in the order of the points
+        with pytest.raises(ValueError, match="sizes: not all of k, j can be cut together"):
+            grid(h, sizes)
+        del sizes[2]
+    for arity in (2, 3):
+        made = grid(h, sizes, arity)
+        assert len(made.stages[0]) == 2 * 2 * (3 if 2 in sizes else 1)
+        for got, exact in zip(results(made.run(interpret, *planes)), want, strict=True):
+            assert got.dtype == exact.dtype
+            np.testing.assert_allclose(got, exact, rtol=near, atol=near)
+
+
+def test_a_scanned_dimension_is_cut_beside_kept_ones_only() -> None:
+    x = np.arange(4 * 5 * 6).reshape(4, 5, 6)
+    h = md_hom(lambda v: v, {"i": cc, "j": ps("add"), "k": pw("add")}, "x[i,j,k] -> y[i,j]").bind(x)
+    made = grid(h, {1: 3, 0: (3, 1)})
+    assert [len(stage) for stage in made.stages] == [4, 2, 6]
+    assert_same(made.run(interpret, x), interpret(h, x))
+    with pytest.raises(ValueError, match="sizes: of j, k one is scanned, which is cut alone"):
+        grid(h, {1: 3, 2: 2})
 
 
 @given(st.integers(1, 200), st.lists(st.integers(0, 9), min_size=1, max_size=9).filter(any))

@@ -21,7 +21,7 @@ from strategies import case
 import mdhnp
 from mdhnp.calls.observe import observe
 from mdhnp.distributed import exchange, executor, kernel, machines, threads
-from mdhnp.distributed.choose import candidates
+from mdhnp.distributed.choose import grids, lines
 from mdhnp.distributed.executor import Distributed
 from mdhnp.distributed.machines import pays
 from mdhnp.mdh import Graph, Rows, interpret
@@ -51,9 +51,9 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
     h, arrays, given_ = data.draw(computed(where, points))
 
     def chosen(h: Any, *what: Any) -> Any:
-        found = list(candidates(h, *what))
+        found = [*lines(h, *what), *grids(h, *what)]
         one = found[data.draw(st.integers(0, len(found) - 1), label="way")]
-        note(f"  cut {None if one.cut is None else (one.cut.dim, [p.mdhom.extents for p in one.cut.parts])}")
+        note(f"  cut {one.partition.dims}, {[[t.mdhom.extents for t in stage] for stage in one.partition.stages]}")
         return one
 
     with pytest.MonkeyPatch.context() as patch:

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from several import KINDS, A, B, groups, same
+from several import KINDS, A, B, groups, machine, same
 
 import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
-from mdhnp.distributed import exchange, kernel, threads
+from mdhnp.distributed import exchange, executor, kernel, threads
 from mdhnp.distributed.boxes import StridedBox, around, holds, split
 from mdhnp.distributed.placement import Shard
 from mdhnp.distributed.spans import Span, beyond, hull, nbytes, spans_of
@@ -121,6 +121,40 @@ def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
     assert (a @ copy).distribution.sizes == a.distribution.sizes  # type: ignore[attr-defined]
 
 
+def test_four_devices_are_a_grid(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e3, handing=1e-3)
+    monkeypatch.setattr(executor, "machines", lambda group: (far,) * 4)
+    where = groups()["four"]()
+    x, y = np.random.default_rng(3).integers(-9, 9, (2, 21, 21))
+    a, b = (mdhnp.distribute(v, devices=where, weights=(1,) * 4) for v in (x, y))
+    product = a @ b
+    assert product.distribution == BlockDistribution(where.labels, (0, 1), ((10, 11), (10, 11)))
+    assert str(product.distribution).startswith("block along axes 0, 1: 10 × 10 on ")
+    assert [part.shape for part in product.parts] == [(10, 10), (10, 11), (11, 10), (11, 11)]
+    turned = product.T[1:]
+    assert (turned.distribution.axes, turned.distribution.sizes) == ((1, 0), ((10, 11), (9, 11)))  # type: ignore[attr-defined]
+    x = x @ y
+    assert _moved(lambda: product + product.T.T) == 0
+    np.testing.assert_array_equal((product.T + 1).numpy(), x.T + 1)
+    np.testing.assert_array_equal(mdhnp.reshape(product, (63, 7)).numpy(), x.reshape(63, 7))
+    product[3:17, 9:12] += product[4:18, 8:11]
+    x[3:17, 9:12] += x[4:18, 8:11]
+    np.testing.assert_array_equal(product.numpy(), x)
+    np.testing.assert_array_equal(product.sum(axis=0).numpy(), x.sum(axis=0))
+    np.testing.assert_array_equal(mdhnp.distribute(product, "block", 1).numpy(), x)
+    np.testing.assert_array_equal(mdhnp.distribute(product, "copy").numpy(), x)
+    for mode in ("constant", "nearest", "mirror", "wrap"):
+        a, y, weights = product, x, np.arange(12).reshape(3, 4)
+        for n in range(3):
+            with exchange.watched() as seen:
+                a = mdhnp.stencil(a, weights, mode)  # type: ignore[arg-type]
+            y = mdhnp.stencil(y, weights, mode)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(a.numpy(), y)
+            # Each device reads a row before and one after its block, and three columns beside it, and the corners.
+            elements = 4 * 21 + 6 * 21 + 4 * 6 if mode == "wrap" else 2 * 21 + 3 * 21 + 6
+            assert not n or sum(e.nbytes for e in seen) == 8 * elements
+
+
 def test_distributions_are_shown(cut_always: None) -> None:
     where = find_target("cpu/2")
     names = [f"{d.name} ({d.runtime}) {n}" for n, d in enumerate(where.members)]
@@ -137,7 +171,7 @@ def test_distributions_are_shown(cut_always: None) -> None:
     assert [p.shape for p in a.parts] == [(4, 4), (2, 4)]
     assert [p.device for p in a.parts] == list(where.members)
     apart = groups()["apart"]()
-    seen = mdhnp.explain(lambda x: x.sum(axis=0), mdhnp.distribute(np.ones((6, 4)), devices=apart, weights=(1, 1)))
+    seen = mdhnp.explain(lambda x: x.sum(axis=0), mdhnp.distribute(np.ones((60, 4)), devices=apart, weights=(1, 1)))
     assert "exchanged 32 bytes between devices, in 1 pieces" in str(seen)
     assert sum(e.nbytes for e in seen.exchanges) == 4 * 8
     assert mdhnp.memory_info(where).total == sum(mdhnp.memory_info(d).total for d in where.members)

@@ -16,7 +16,7 @@ from several import groups
 import mdhnp
 from mdhnp.distributed import exchange, kernel
 from mdhnp.distributed.choose import halos
-from mdhnp.mdh import cc, cut, md_hom, pw
+from mdhnp.mdh import Window, cc, grid, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices
@@ -39,13 +39,14 @@ def test_parts_read_their_elements_and_what_there_is_room_for(data: st.DataObjec
     x = np.random.default_rng(sum(sizes)).integers(-9, 9, (sum(sizes), 2))
     views = ", ".join(f"x[i+({n}),j]" for n in offsets)
     step = md_hom(lambda *a: sum(a[1:], 3 * a[0]), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
-    made = cut(step.bind(x, i=len(x)), 0, sizes)
+    made = grid(step.bind(x, i=len(x)), {0: sizes})
     found = halos(made)
     if found is None:
         return
     note(f"{found}")
-    for part, (room, columns) in zip(made.parts, found, strict=True):
-        (read, _), (own, whole) = part.inputs[0], part.outputs[0]
+    for task, (room, columns) in zip(made.tasks, found, strict=True):
+        assert isinstance(task.reads[0], Window)
+        (read, _), (own, whole) = task.reads[0].region, task.writes[0]
         around = [row % len(x) for row in range(room.start, room.stop)]
         assert {row % len(x) for row in range(read.start, read.stop)} <= {*around}
         assert room.start <= own.start < own.stop <= room.stop

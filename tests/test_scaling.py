@@ -83,12 +83,12 @@ def test_two_devices_exchange_as_many_bytes_as_the_model_says(
         arrays.append(mdhnp.distribute(np.ones(shape, np.float32), kind, axis, devices=both, weights=(1, 1)))
     with exchange.watched() as seen:
         COMPUTATIONS[case.computation](*arrays)
-    dim = chosen[-1].cut.dim
+    (dim,) = chosen[-1].partition.dims
     task = case.task(IDEAL)
     rank = task.mdhom.rank
     halves = tuple([2 if d == dim else 1 for d in range(rank)])
     assert sum([e.nbytes for e in seen]) == estimate(task, IDEAL, (1,) * rank, halves).nbytes
-    assert [p.mdhom.extents for p in chosen[-1].cut.parts] == [part(task.mdhom, halves).extents] * 2
+    assert [t.mdhom.extents for t in chosen[-1].partition.stages[0]] == [part(task.mdhom, halves).extents] * 2
 
 
 def test_bytes_of_grids_are_those_of_the_textbook() -> None:

@@ -231,8 +231,7 @@ def _beside(
     partition: Partition, tasks: Sequence[Task], found: Sequence[tuple[BlockedArray, ...]]
 ) -> tuple[BlockedArray, ...]:
     """Put what tasks write beside each other."""
-    dim, results = partition.dim, []
-    assert dim is not None
+    (dim,), results = partition.dims, []
     for o, view in enumerate(partition.mdhom.outputs):
         axis = next(a for a, index in enumerate(view.accesses[0]) if index.coefficients[dim])
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].writes[o][axis].start)

@@ -1,27 +1,32 @@
-"""The choice of a cut: which dimension of an MDH is cut for several devices, and where; and halos of its results.
+"""The choice of a cut: which dimensions of an MDH are cut for several devices, and where; and halos of its results.
 
-Takes what devices have of the inputs, as boxes and spans, and how fast they are; gives a cut. Pure: it must not
-know devices, nor what moves the elements.
+Takes what devices have of the inputs, as boxes and spans, and how fast they are; gives a partition, and who computes
+which part. Pure: it must not know devices, nor what moves the elements.
 
 Defaults follow from the price, and are SkelCL's (Steuwer & Gorlatch, "SkelCL"): of maps and zips all inputs are cut, of
 all-pairs the one that is the larger, and the other one goes to all; stencils take their neighbours' rows; reductions
 and scans are cut along what is reduced where that lies apart.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise, permutations, product
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import StridedBox, split
-from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of, stretch
-from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, shares
+from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of
+from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, grid, shares, whole
+from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.mdh.views import View
 
-#: Each element of a scan over several devices is read twice, and written once: times as long as at once.
-_TWICE = 1.5
+#: Along how many dimensions a grid is cut at most.
+_DIMENSIONS = 3
+#: Part of the price by which a grid must lower that of one dimension to be looked for.
+_WORTH = 0.05
 #: Bytes of a cache line, of which memory moves all.
 _LINE = 64
 
@@ -37,7 +42,7 @@ class Operand(NamedTuple):
 class Chosen(NamedTuple):
     """How an MDH is computed."""
 
-    cut: Cut | None  # None: on one device
+    partition: Partition  # of one task: on one device
     devices: tuple[int, ...]  # for each part, which one computes it
     price: float  # seconds, by estimate
 
@@ -49,22 +54,59 @@ def choose(
 
     Weights are the devices' shares where inputs do not say where to cut. What is small moves to one device, and stays
     there: it leaves blocks where moving it and half of the work cost less than handing parts over, and is cut again
-    only where half of the work costs more than both.
+    only where half of the work costs more than both. Several dimensions are cut where one leaves much to exchange.
     """
-    return min(candidates(h, operands, weights, machines), key=lambda c: c.price)
+    best = min(lines(h, operands, weights, machines), key=lambda c: c.price)
+    least = sum([m.handing for m in machines]) + min([_seconds(h, m) for m in machines]) / len(machines)
+    if best.price * (1 - _WORTH) > least:
+        best = min([best, *grids(h, operands, weights, machines)], key=lambda c: c.price)
+    return best
 
 
-def candidates(
+def lines(
     h: Computation, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
-    """Yield all that `choose` compares: an MDH on one device, and cut."""
-    for n, machine in enumerate(machines):
-        moved = sum([_fetched(o.box, [o.box.whole], o.valid[n], machine) for o in operands])
-        yield Chosen(None, (n,), moved + _seconds(h, machine))
+    """Yield an MDH on each device alone, and cut along each dimension."""
+    for n in range(len(machines)):
+        yield _priced(whole(h), (n,), operands, machines)
     if 0 not in h.extents:
         for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
-                yield from _cut(h, dim, sizes, operands, machines)
+                yield from _cut(h, {dim: sizes}, operands, machines)
+
+
+def grids(
+    h: Computation, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]
+) -> Iterator[Chosen]:
+    """Yield an MDH cut along several dimensions, in as many parts as there are devices.
+
+    Where inputs are in as many parts along a dimension, it is cut where they are.
+    """
+    if 0 in h.extents:
+        return
+    kept = [d for d in h.divisible if h.last.combine[d].kind == "cc"]
+    for count in range(2, _DIMENSIONS + 1):
+        for dims in permutations(h.divisible, count):
+            inner = [d for d in dims if d not in kept]
+            if dims != (*[d for d in dims if d in kept], *sorted(inner)):
+                continue  # which is another order of the same parts
+            for parts in _factors(len(machines), count):
+                if all([n <= h.extents[d] for d, n in zip(dims, parts, strict=True)]):
+                    shared = np.reshape(weights, parts)
+                    yield from _cut(h, {
+                        d: _grid_sizes(h, d, operands, shared.sum(axis=tuple({*range(count)} - {axis})).tolist())
+                        for axis, d in enumerate(dims)
+                    }, operands, machines)  # fmt: skip
+
+
+def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to write a number as a product of so many, none of them 1."""
+    if count == 1:
+        yield (number,)
+        return
+    for n in range(2, number // 2 + 1):
+        if number % n == 0:
+            yield from [(n, *rest) for rest in _factors(number // n, count - 1)]
 
 
 def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]) -> float:
@@ -83,40 +125,65 @@ def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], m
     for h, inputs in graph.steps:
         chosen = choose(h, list(map(operand, inputs, h.inputs)), weights, machines)
         total += chosen.price
-        found += [_spans(h, chosen, n, len(machines)) for n in range(len(h.outputs))]
+        found += [_spans(chosen, n, len(machines)) for n in range(len(h.outputs))]
     return total
 
 
-def _spans(h: Computation, chosen: Chosen, n: int, devices: int) -> tuple[Spans, ...]:
+def _spans(chosen: Chosen, n: int, devices: int) -> tuple[Spans, ...]:
     """Return which bytes of an output each device has afterwards."""
-    view, found = h.outputs[n], {chosen.devices[0]: stretch(0, h.outputs[n].element_bytes)}
-    if chosen.cut is not None and chosen.cut.kind != "pw":
-        for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
-            (found[device],) = spans_of(view.shape, view.dtype.itemsize, part.outputs[n])
+    view, found = chosen.partition.mdhom.outputs[n], dict[int, Spans]()
+    for task in chosen.partition.stages[-1]:
+        (found[chosen.devices[task.part]],) = spans_of(view.shape, view.dtype.itemsize, task.writes[n])
     return tuple([found.get(d, NOTHING) for d in range(devices)])
 
 
 def _cut(
-    h: Computation, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], machines: Sequence[Machine]
+    h: Computation, sizes: Mapping[int, Sequence[int]], operands: Sequence[Operand], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
-    devices = tuple([n for n, size in enumerate(sizes) if size])
+    devices = tuple([n for n, part in enumerate(product(*sizes.values())) if all(part)])
     if len(devices) < 2:
         return
     try:
-        made = cut(h, dim, sizes)
+        made = grid(h, sizes)
     except ValueError:
         return
-    kind = made.kind
-    moved = 0.0
-    for n, part in zip(devices, made.parts, strict=True):
-        for operand, region in zip(operands, part.inputs, strict=False):
-            regions = [here for here, _ in unwrapped(region, operand.box.shape)]
-            moved += _fetched(operand.box, regions, operand.valid[n], machines[n])
-    results, first = made.parts if kind == "pw" else made.totals, machines[devices[0]]
-    moved += sum([first.fetching.seconds(v.span_bytes) for part in results[1:] for v in part.mdhom.outputs])
-    handed = sum([machines[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
-    slowest = max([_seconds(p.mdhom, machines[n]) for n, p in zip(devices, made.parts, strict=True)])
-    yield Chosen(made, devices, handed + moved + slowest * (_TWICE if kind == "ps" else 1))
+    yield _priced(made, devices, operands, machines)
+
+
+def _priced(
+    partition: Partition, devices: tuple[int, ...], operands: Sequence[Operand], machines: Sequence[Machine]
+) -> Chosen:
+    """Say what a partition costs: all that moves, one after the other, and in each stage what the slowest computes."""
+    found, price = list[tuple[int, Task]](), 0.0  # all tasks, and on which device each is
+    for stage in partition.stages:
+        busy = dict.fromkeys([devices[task.part] for task in stage], 0.0)
+        for task in stage:
+            n = devices[task.part]
+            price += sum([_brought(read, n, found, operands, machines[n]) for read in task.reads])
+            busy[n] += _seconds(task.mdhom, machines[n])
+        price += max(busy.values())
+        if len(busy) > 1:
+            price += sum([machines[n].handing for n in busy])
+        found += [(devices[task.part], task) for task in stage]
+    return Chosen(partition, devices, price)
+
+
+def _brought(
+    read: Read, device: int, found: Sequence[tuple[int, Task]], operands: Sequence[Operand], machine: Machine
+) -> float:
+    """Return the seconds in which what a task reads comes to its device."""
+    match read:
+        case Window(n, region):
+            box = operands[n].box
+            return _fetched(box, [here for here, _ in unwrapped(region, box.shape)], operands[n].valid[device], machine)
+        case Stack(tasks, n):
+            others = [task for where, task in map(found.__getitem__, tasks) if where != device]
+            return sum([machine.fetching.seconds(task.mdhom.outputs[n].span_bytes) for task in others])
+        case Prefix(number, n, _):
+            where, task = found[number]
+            view = task.mdhom.outputs[n]
+            return 0.0 if where == device else machine.fetching.seconds(view.span_bytes / view.shape[0])
+    return 0.0
 
 
 def _seconds(h: Computation, machine: Machine) -> float:
@@ -144,8 +211,24 @@ def _sizes(
     h: Computation, dim: int, operands: Sequence[Operand], weights: Sequence[float]
 ) -> Iterator[tuple[int, ...]]:
     """Give ways to cut a dimension: by weights, and where inputs are cut."""
-    extent = h.extents[dim]
-    yield shares(extent, weights)
+    yield shares(h.extents[dim], weights)
+    for ends in _ends(h, dim, operands):
+        found = [*accumulate(ends, max)]  # of devices that have nothing, too
+        if found[-1] == h.extents[dim]:
+            yield tuple([end - begin for begin, end in pairwise([0, *found])])
+
+
+def _grid_sizes(h: Computation, dim: int, operands: Sequence[Operand], weights: Sequence[float]) -> tuple[int, ...]:
+    """Give the sizes of as many parts as weights: those that the first input has so many of, else by weights."""
+    for ends in _ends(h, dim, operands):
+        found = sorted({0, *ends})
+        if len(found) == len(weights) + 1 and found[-1] == h.extents[dim]:
+            return tuple([end - begin for begin, end in pairwise(found)])
+    return shares(h.extents[dim], weights)
+
+
+def _ends(h: Computation, dim: int, operands: Sequence[Operand]) -> Iterator[list[int]]:
+    """Give, of each input that moves with a dimension, before which of its points each device's elements end."""
     dims = [dim] * len(h.inputs)
     if isinstance(h, Rows):  # of each input, as the first MDH sees it that reads it
         dims = [h.shared[h.graph.readers(n)[0]][h.shared[-1].index(dim)] for n in range(len(h.inputs))]
@@ -161,11 +244,7 @@ def _sizes(
         spans = [_along(each, steps[0]) for each in operand.owned]
         firsts = [(operand.box.start % s.period if s.period else operand.box.start) + middle for s in spans]
         ends = [-((first - s.end) // steps[0]) for first, s in zip(firsts, spans, strict=True)]
-        ends = [min(max(end, 0), extent) for end in ends]
-        ends = [*accumulate(ends, max)]  # of devices that have nothing, too
-        sizes = tuple([end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)])
-        if min(sizes) >= 0 and sum(sizes) == extent:
-            yield sizes
+        yield [min(max(end, 0), h.extents[dim]) for end in ends]
 
 
 def _along(spans: Spans, step: int) -> Span:
@@ -173,7 +252,7 @@ def _along(spans: Spans, step: int) -> Span:
     return next((span for span, inner in pairwise(spans) if step % inner.period == 0), spans[-1])
 
 
-def halos(made: Cut) -> tuple[Region, ...] | None:
+def halos(partition: Partition) -> tuple[Region, ...] | None:
     """Give what each part's memory has room for: its result, and as much beside as parts read of their neighbours'.
 
     A step of an iteration reads of what the one before gave a block and some of its neighbours' elements, which are
@@ -182,30 +261,39 @@ def halos(made: Cut) -> tuple[Region, ...] | None:
     nothing of its neighbours', or more than one of them has; and of parts of several results, or that are fused or not
     concatenated.
     """
-    h = made.mdhom
-    if made.kind != "cc" or len(h.outputs) > 1 or len(h.mdhoms) > 1:
+    h, tasks = partition.mdhom, partition.stages[0]
+    out, same = h.outputs[0], [n for n, v in enumerate(h.inputs) if v.shape == h.outputs[0].shape]
+    if len(tasks) < 2 or len(partition.stages) > 1 or len(h.outputs) > 1 or len(h.mdhoms) > 1 or not same:
         return None
-    out = h.outputs[0]
-    axis = next(a for a, index in enumerate(out.accesses[0]) if index.coefficients[made.dim])
-    extent, same = out.shape[axis], [n for n, v in enumerate(h.inputs) if v.shape == out.shape]
-    if not same:
-        return None
-    writes = [p.outputs[0] for p in made.parts]
-    parts = [(region[axis].start, region[axis].stop) for region in writes]
-    reads = [
-        [_unturned(p.inputs[n][axis], stop, extent) for n in same]
-        for p, (_, stop) in zip(made.parts, parts, strict=True)
-    ]
-    pairs = [(part, read) for part, each in zip(parts, reads, strict=True) for read in each]
+    writes = [task.writes[0] for task in tasks]
+    reads = [[task.reads[n] for n in same] for task in tasks]
+    axes = []
+    for axis, extent in enumerate(out.shape):
+        read = [[each.region[axis] for each in some if isinstance(each, Window)] for some in reads]
+        rooms = _room([own[axis] for own in writes], read, extent, all([n == 1 for n in out.shape[:axis]]))
+        if rooms is None:
+            return None
+        axes.append(rooms)
+    found = [tuple(rooms) for rooms in zip(*axes, strict=True)]
+    return None if found == writes else tuple(found)
+
+
+def _room(
+    writes: Sequence[slice], reads: Sequence[Sequence[slice]], extent: int, outermost: bool
+) -> list[slice] | None:
+    """Give what parts have room for along an axis; None where that is more than the least of them."""
+    if all([own == slice(0, extent) for own in writes]):
+        return list(writes)
+    parts = [(own.start, own.stop) for own in writes]
+    pairs = [(part, _unturned(r, part[1], extent)) for part, each in zip(parts, reads, strict=True) for r in each]
     before = max([begin - first for (begin, _), (first, _) in pairs])
     after = max([last - end for (_, end), (_, last) in pairs])
     before, after = max(before, 0), max(after, 0)
-    if not 0 < max(before, after) <= min([p.mdhom.extents[made.dim] for p in made.parts]):
+    if max(before, after) > min([end - begin for begin, end in parts]):
         return None
     wraps = any([first < 0 or last > extent for _, (first, last) in pairs])
-    beyond = extent if wraps and all(n == 1 for n in out.shape[:axis]) else 0  # of rows, what they are followed by
-    rooms = [slice(max(begin - before, -beyond), min(end + after, extent + beyond)) for begin, end in parts]
-    return tuple([(*own[:axis], room, *own[axis + 1 :]) for own, room in zip(writes, rooms, strict=True)])
+    beyond = extent if wraps and outermost else 0
+    return [slice(max(begin - before, -beyond), min(end + after, extent + beyond)) for begin, end in parts]
 
 
 def _unturned(read: slice, stop: int, extent: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from mdhnp.distributed.spans import NOTHING, spans_of
 from mdhnp.frontend.joining import stack
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
-from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, contiguous, whole
+from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, contiguous
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import packed
@@ -96,8 +96,7 @@ class _Step:
         chosen = choose(self.mdhom, operands, shares, each)
         if self._apart is not None and price(self._apart.graph, operands, shares, each) < chosen.price:
             return None
-        cut = chosen.cut
-        partition, rooms = (whole(self.mdhom), None) if cut is None else (cut.partition(), halos(cut))
+        rooms = halos(chosen.partition)
 
         def job(task: Task) -> _Job:
             plain = contiguous(task.mdhom)
@@ -105,7 +104,7 @@ class _Step:
             device = group.members[chosen.devices[task.part]]
             return _Job(device, kernel, task, None if rooms is None else rooms[task.part])
 
-        return [[job(task) for task in stage] for stage in partition.stages]
+        return [[job(task) for task in stage] for stage in chosen.partition.stages]
 
 
 class _Steps:

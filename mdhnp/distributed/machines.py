@@ -86,11 +86,12 @@ def _seconds(h: Computation, group: Group) -> float:
         for v in h.inputs
     ]
     found = choose(h, operands, weights(group), machines(group))
-    if found.cut is None:
+    parts = max(found.partition.stages, key=len)
+    if len(parts) < 2:
         return inf
     computing, copying = [], 0.0
-    for n, part in zip(found.devices, found.cut.parts, strict=True):
-        device = group.members[n]
+    for part in parts:
+        device = group.members[found.devices[part.part]]
         best = candidates.fastest_kernels(part.mdhom, (device,))
         if best is None:
             return inf

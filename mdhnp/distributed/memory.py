@@ -111,7 +111,8 @@ def _grid(labels: Sequence[str], boxes: Sequence[Region | None], halo: int) -> B
     places = [[n for n, box in enumerate(having) if box[a] != having[0][a]] for a in range(len(having[0]))]
     axes = sorted([a for a, each in enumerate(places) if each], key=lambda a: -places[a][0])
     if len(axes) > 1:
-        sizes = [tuple([s.stop - s.start for s in dict.fromkeys([box[a] for box in having])]) for a in axes]
+        ends = [dict.fromkeys([(box[a].start, box[a].stop) for box in having]) for a in axes]
+        sizes = [tuple([stop - start for start, stop in each]) for each in ends]
         names = tuple([label for label, box in zip(labels, boxes, strict=True) if box is not None])
         return BlockDistribution(names, tuple(axes), tuple(sizes), halo)
     (axis,) = axes or (next(a for a, s in enumerate(having[0]) if s.stop - s.start > 1),)

@@ -73,8 +73,8 @@ class Partition:
 
     #: The whole.
     mdhom: Computation
-    #: The dimension that is cut; None: the whole is one task.
-    dim: int | None
+    #: The dimensions that are cut; none: the whole is one task.
+    dims: tuple[int, ...]
     #: Tasks are numbered in this order. Those of the last stage write the results.
     stages: tuple[tuple[Task, ...], ...]
 
@@ -150,7 +150,7 @@ class Cut:
         all such dimensions are combined in one tree.
         """
         if self.kind == "pw":
-            return Partition(self.mdhom, self.dim, _reduced(self, arity, divide))
+            return Partition(self.mdhom, (self.dim,), _reduced(self, arity, divide))
         stages, totals = [], len(self.totals)
         carried: list[tuple[Prefix, ...]] = [()] * len(self.parts)
         if totals:
@@ -161,7 +161,7 @@ class Cut:
             carried[1:] = [tuple([Prefix(totals, n, at) for n in results]) for at in range(totals)]
         each = enumerate(zip(self.parts, carried, strict=True))
         stages.append(tuple([Task(p.mdhom, (*_reads(p), *carry), p.outputs, n) for n, (p, carry) in each]))
-        return Partition(self.mdhom, self.dim, tuple(stages))
+        return Partition(self.mdhom, (self.dim,), tuple(stages))
 
     def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
         """Compute all parts and recombine them, as :meth:`Partition.run` does."""
@@ -170,13 +170,14 @@ class Cut:
 
 def whole(h: Computation) -> Partition:
     reads = tuple([Window(n, all_of(v)) for n, v in enumerate(h.inputs)])
-    return Partition(h, None, ((Task(h, reads, tuple(map(all_of, h.outputs)), 0),),))
+    return Partition(h, (), ((Task(h, reads, tuple(map(all_of, h.outputs)), 0),),))
 
 
 def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], ...]:
     """Give the parts, then what combines results of neighbours until there are so few that one task gives the last."""
     h = made.mdhom.last
-    parts = [task for n, p in enumerate(made.parts) for task in _partials(p, _reads(p), n, divide)]
+    partials = [task for p in made.parts for task in _partials(p, _reads(p), divide)]
+    parts = [task._replace(part=n) for n, task in enumerate(partials)]
     stages, level, count = [tuple(parts)], [*enumerate(parts)], len(parts)
     while len(level) > arity:
         above, stage = [], list[Task]()
@@ -200,16 +201,16 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
     return (*stages, (Task(last, reads, tuple(map(all_of, h.outputs)), 0),))
 
 
-def _partials(part: Part, reads: tuple[Read, ...], number: int, divide: Divide) -> Iterator[Task]:
+def _partials(part: Part, reads: tuple[Read, ...], divide: Divide) -> Iterator[Task]:
     """Give what computes a part's partial results, in order."""
     h = part.mdhom.last
     cuts = (divide(h, dim) for dim in h.dims("pw") if not left_for_later(h, dim))
     made = next((each for each in cuts if each is not None), None)
     if made is None:
-        yield Task(h, reads, (), number)
+        yield Task(h, reads, (), 0)
         return
     for inner in made.parts:
-        yield from _partials(inner, _within(reads, inner), number, divide)
+        yield from _partials(inner, _within(reads, inner), divide)
 
 
 def _reads(part: Part) -> tuple[Read, ...]:
@@ -261,7 +262,7 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
     kind = h.last.combine[dim].kind
     if kind != "cc" and np.float16 in h.last.scalar.dtypes and not any([t.kind == "c" for t in h.dtypes]):
         h = lower(h.last).mdhom
-    ends = [*accumulate(_sizes(h, dim, parts), initial=0)]
+    ends = [*accumulate(sizes_of(h, dim, parts), initial=0)]
     pieces = [part_of(h, dim, begin, end) for begin, end in pairwise(ends)]
     if kind == "cc":
         return Cut(h, dim, tuple(pieces))
@@ -305,7 +306,8 @@ def _require_cuttable(whole: Computation, dim: int) -> None:
                 raise ValueError(f"dim: results along {name} are no slice of {shown}; cut what is outermost in an axis")
 
 
-def _sizes(h: Computation, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
+def sizes_of(h: Computation, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
+    """Give the sizes of parts of a dimension: as equal as can be, or these, those of 0 left out."""
     extent, name = h.extents[dim], h.loops.names[dim]
     if isinstance(parts, int | np.integer):
         if parts < 1:
