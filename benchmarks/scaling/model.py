@@ -238,7 +238,7 @@ def cheapest(task: Task, machine: Machine, count: int, grid: bool = False) -> Es
     count : int
         How many devices. Not all need have a part.
     grid : bool
-        Whether several dimensions may be cut. The package cuts one for the devices of a call.
+        Whether several dimensions may be cut.
     """
     rank = task.mdhom.rank
     ways = combinations(range(rank), min(_DIMENSIONS if grid else 1, rank))
