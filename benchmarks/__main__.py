@@ -24,6 +24,9 @@ def main() -> None:
     tables.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
     tables.add_argument("--minutes", type=float, default=25, help="after which no table begins (default 25)")
     tables.add_argument("--write", action="store_true", help="measure nothing, only write what is kept into the pages")
+    scaling.add_argument("--device", metavar="SPEC", help='measure 1, 2, 4, … of these instead, as of "gpu:*"')
+    scaling.add_argument("--seconds", type=float, default=200, help="after which no call begins (default 200)")
+    scaling.add_argument("--part", type=int, default=1, help="divides extents of measured calls (default 1)")
     scaling.add_argument("--chart", type=Path, help="draw the predictions into this picture (.svg, .png)")
     scaling.add_argument("--markdown", type=Path, help="write the tables between their marks in this document")
     for command in (cpu, tuning):
@@ -80,6 +83,13 @@ def _several(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 
 def _scaling(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
+    if given.device:
+        from benchmarks.scaling.devices import HEADER, run
+
+        print(*HEADER, sep=" | ")
+        for row in run(given.device, given.seconds, given.part):
+            print(*row, sep=" | ", flush=True)
+        return
     from benchmarks.scaling import table
     from benchmarks.scaling.cases import H200S
 
