@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.reductions import *
     from mdhnp.frontend.scans import *
+    from mdhnp.frontend.scatter import bincount
     from mdhnp.frontend.searching import *
     from mdhnp.frontend.stencil import stencil
     from mdhnp.frontend.types import *
@@ -60,13 +61,14 @@ if TYPE_CHECKING:
 __array_api_version__ = "2024.12"
 
 __all__ = [
-    "Array", "array", "asarray", "empty", "from_buffer", "from_dlpack", "BuildError", "Computation", "Device",
-    "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d", "conv2d",
-    "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused", "fallback_counts",
-    "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv",
-    "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec", "memory_info",
-    "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil",
-    "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot", "vecmat",
+    "Array", "array", "asarray", "bincount", "empty", "from_buffer", "from_dlpack", "BuildError", "Computation",
+    "Device", "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d",
+    "conv2d", "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused",
+    "fallback_counts", "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv",
+    "syrk", "trmv", "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec",
+    "memory_info", "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons",
+    "stencil", "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot",
+    "vecmat",
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 

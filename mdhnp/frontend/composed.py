@@ -14,6 +14,7 @@ from mdhnp.arrays.types import SUPPORTED
 from mdhnp.frontend.array_adapted import by_numpy, package
 from mdhnp.frontend.map_reduce import operand
 from mdhnp.frontend.matrices import norm
+from mdhnp.frontend.scatter import AT
 
 
 def _known(a: Any, where: Any) -> Any:
@@ -330,4 +331,5 @@ UFUNCS: Mapping[tuple[np.ufunc, str], Callable[..., Any]] = {
     (np.rad2deg, "__call__"): lambda x: _floated(np.rad2deg, x) * (180 / np.pi),
     (np.degrees, "__call__"): lambda x: _floated(np.degrees, x) * (180 / np.pi),
     (np.float_power, "__call__"): lambda x1, x2: np.power(_doubled(x1), _doubled(x2)),
+    **{(getattr(np, name), "at"): method for name, method in AT.items()},
 }  # fmt: skip

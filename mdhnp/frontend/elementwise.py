@@ -15,6 +15,7 @@ from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
 from mdhnp.frontend.public import public
+from mdhnp.frontend.scatter import AT
 from mdhnp.frontend.searching import nonzero
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
@@ -117,6 +118,8 @@ __all__.extend(_UNARY | _BINARY | _ALSO)
 
 _made: dict[str, Callable[..., Array]] = {name: unary(name, *row) for name, row in _UNARY.items()}
 _made |= {name: binary(name, *row) for name, row in _BINARY.items()}
+for _name, _method in AT.items():
+    _made[_name].at = _method  # type: ignore[attr-defined]
 globals().update(_made | {other: _made[name] for other, name in _ALSO.items()})
 
 

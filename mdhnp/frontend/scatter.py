@@ -1,0 +1,210 @@
+"""What goes where integers say, and is combined there: `bincount`, and `at` of the ufuncs that a dimension combines by.
+
+The elements that go to one place are a segment of those sorted by their places (:mod:`mdhnp.mdh.scatter`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.array import Array, is_array
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.arrays import brought, device_of
+from mdhnp.calls.numpy_tier import NumpyFunction
+from mdhnp.calls.operands import addressable, fits
+from mdhnp.cost import NumpyWork
+from mdhnp.frontend.public import public
+from mdhnp.mdh import Pattern, cc, md_hom, pw, scattered, trace
+from mdhnp.settings import config
+
+NDArray = npt.NDArray[Any]
+
+#: Ufuncs with what combines their second operands: `a - x - y` is `a - (x + y)`.
+_COMBINED: dict[str, tuple[np.ufunc, str]] = {
+    "add": (np.add, "add"), "subtract": (np.subtract, "add"), "multiply": (np.multiply, "mul"),
+    "maximum": (np.maximum, "max"), "minimum": (np.minimum, "min"),
+}  # fmt: skip
+#: Elements up to which NumPy's loop takes less time than sorting and a launch (7 ns each).
+_FEW = 1 << 13
+#: Nanoseconds of NumPy's loop over rows an element, by those of its other loops.
+_SLOW = 7
+
+
+@public(
+    "Count how often each whole number occurs, or add the weights of those, as ``numpy.bincount`` does.",
+    x="array_like: Whole numbers, none less than 0, along one axis.",
+    weights="array_like, optional: One each, which are added in float64 in place of ones.",
+    minlength="int: How many results there are at least.",
+    returns="ndarray or Array: Of so many elements as the largest number and one, or `minlength`; int64, or float64 "
+    "with `weights`.",
+    raises={
+        "ValueError": "If a number is less than 0, there is another number of axes or weights, or `minlength` is less "
+        "than 0.",
+        "TypeError": "If `x` cannot be converted to integers, or `weights` to float64, safely.",
+    },
+    notes="NumPy computes it of ndarrays: its loop takes no longer than sorting does. Of Arrays the numbers are read, "
+    "since the largest one says how many results there are.",
+    example=">>> mdhnp.bincount(np.array([0, 2, 2]), minlength=4)\narray([1, 0, 2, 0])",
+)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    given = [a for a in (x, weights) if isinstance(a, Array) or is_array(a)]
+    if not given:
+        return np.bincount(x, weights, minlength)
+    device = device_of("bincount", given)
+    host = x.numpy() if isinstance(x, Array) else np.asarray(x)
+    counts = np.bincount(host, minlength=minlength)
+    if weights is None or not host.size:  # NumPy's result of no numbers is int64, whatever weighs them
+        return brought(counts, device)
+    weights = weights if isinstance(weights, Array) else np.asarray(weights)
+    if weights.shape != host.shape:
+        raise ValueError(f"weights: of shape {weights.shape}, x is of shape {host.shape}")
+    if not np.can_cast(weights.dtype, np.float64):
+        raise TypeError(f"weights: {weights.dtype} cannot be converted to float64 safely")
+    return call((_WEIGHED, len(counts)), (weights, x if isinstance(x, Array) else host.astype(np.intp)))
+
+
+def _describe_weighed(arrays: Sequence[NDArray], count: int) -> Described:
+    mdhom, sortings = scattered(_weighed.bind(*arrays, x=count))
+    return Described(mdhom, sortings=sortings)
+
+
+_weighed = md_hom(lambda w: w.astype(np.float64), {"i": pw("add")}, "weights[i] -> sums[x[i]]")
+_WEIGHED = Routine("bincount", _describe_weighed)
+
+
+def at(name: str) -> Callable[..., None]:
+    """Make the method `at` of the function of a ufunc's name."""
+    ufunc, _ = _COMBINED[name]
+    said = f"{name}.at"
+
+    @public(
+        f"Change elements by ``{name}``, each as often as it is named, as ``numpy.{name}.at`` does.",
+        a="ndarray or Array: What is changed.",
+        indices="array_like: Whole numbers, along the first axis; of ndarrays anything that indexes them.",
+        b="array_like: The second operands, broadcast to ``a[indices]``.",
+        raises={
+            "IndexError": "If an index is less than -n, or n or more, of n elements; if indices of an Array are no "
+            "whole numbers.",
+            "ValueError": "If `b` cannot be broadcast. If Arrays are on different devices.",
+            "TypeError": "If `a` is an ndarray, and others are Arrays; if it is an Array, and results are of another "
+            "kind of types.",
+        },
+        example=f">>> a = np.array([1, 2, 3])\n>>> mdhnp.{said}(a, [0, 0, 2], 5)\n>>> a\n"
+        f"array({_changed(ufunc).tolist()})",
+        name=said,
+    )
+    def function(a: Any, indices: Any, b: Any, /) -> None:
+        if isinstance(a, Array):
+            operands = _there(ufunc, a, _whole(indices), b)
+            if a.size and operands[2].size:
+                a[...] = call((_AT, name), operands)
+        elif isinstance(indices, Array) or isinstance(b, Array):
+            raise TypeError("a must be an Array, as others are")
+        elif (rows := _rows(ufunc, a, indices, b)) is not None:
+            np.copyto(a, call((_AT, name), rows))
+        else:
+            ufunc.at(a, indices, b)
+
+    return function
+
+
+def _changed(ufunc: np.ufunc) -> NDArray:
+    a = np.array([1, 2, 3])
+    ufunc.at(a, [0, 0, 2], 5)
+    return a
+
+
+def _whole(indices: Any) -> Any:
+    found = indices if isinstance(indices, Array) or is_array(indices) else np.asarray(indices)
+    if found.dtype.kind not in "iu":
+        raise IndexError(f"indices of an Array must be whole numbers along its first axis, not {found.dtype}")
+    return found if found.ndim else found.reshape(1)
+
+
+def _there(ufunc: np.ufunc, a: Array, indices: Any, b: Any) -> tuple[Any, ...]:
+    """The operands where an Array is changed."""
+    if not a.ndim or (indices.size and not a.shape[0]):
+        raise IndexError("an Array without axes, or of no elements along its first one, has no indices")
+    if isinstance(b, int | float | complex):
+        b = np.asarray(b, np.result_type(a.dtype, b))
+    b = b if isinstance(b, Array) or is_array(b) else np.asarray(b)
+    _check(ufunc, a, indices, b)
+    return a, b, indices
+
+
+def _check(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
+    """Raise ValueError where `b` cannot be broadcast, TypeError where the result may not be put into `a`."""
+    shape = (*indices.shape, *a.shape[1:])
+    if np.broadcast_shapes(b.shape, shape) != shape:
+        raise ValueError(f"b of shape {b.shape} cannot be broadcast to {shape}")
+    common = np.result_type(a.dtype, b.dtype)
+    # NumPy converts after each step, by any rule: what is converted in the end must be the same then.
+    rule: Any = "safe" if ufunc in (np.maximum, np.minimum) and a.dtype.kind in "iu" else "same_kind"
+    if not np.can_cast(common, a.dtype, rule):
+        raise TypeError(f"{common} cannot be put into an array of {a.dtype} by the rule {rule!r}; convert b")
+
+
+def _rows(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> tuple[Any, ...] | None:
+    """The operands where rows of an ndarray are changed, and so many that kernels may be faster; else NumPy is."""
+    if type(a) is not np.ndarray or a.ndim < 2 or a.dtype.kind not in "iufc" or not fits(a):
+        return None
+    indices, b = np.asanyarray(indices), np.asarray(b, np.result_type(a.dtype, b) if np.ndim(b) == 0 else None)
+    complex_order = a.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)
+    if indices.dtype.kind not in "iu" or b.dtype.kind not in "biufc" or complex_order or not a.flags.writeable:
+        return None
+    changed = prod((*indices.shape, *a.shape[1:]))
+    if not changed or (config.host != "never" and (changed <= _FEW or changed < a.size or prod(a.shape[1:]) < 4)):
+        return None
+    try:
+        _check(ufunc, a, indices, b)
+    except (TypeError, ValueError):
+        return None  # NumPy's own errors
+    return addressable((a, b, indices if indices.ndim else indices.reshape(1)))
+
+
+@lru_cache(maxsize=256)
+def _pattern(name: str, places: int, axes: int, walked: tuple[bool, ...], common: np.dtype[Any]) -> Pattern:
+    """The pattern for so many axes of indices and of an element, by which of them operands walk."""
+    rows, columns = ([f"{letter}{n}" for n in range(count)] for letter, count in (("p", places), ("q", axes)))
+    last = [
+        d if walks else "0" for d, walks in zip([*rows, *columns][places + axes - len(walked) :], walked, strict=True)
+    ]
+    read, written = ",".join(["0", *columns]), ",".join([f"indices[{','.join(rows)}]", *columns])
+    views = f"start[{read}], b[{','.join(last)}] -> a[{written}]"
+    combine = dict.fromkeys(rows, pw(_COMBINED[name][1])) | dict.fromkeys(columns, cc)
+    return md_hom(lambda start, b: b.astype(common), combine, views)
+
+
+def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
+    a, b, indices = arrays
+    ufunc, _ = _COMBINED[name]
+    common = np.result_type(a.dtype, b.dtype)
+    shape = (*indices.shape, *a.shape[1:])
+    walked = tuple([n == m and m != 1 for n, m in zip(b.shape, shape[len(shape) - b.ndim :], strict=True)])
+    pattern = _pattern(name, indices.ndim, a.ndim - 1, walked, common)
+    small, sortings = scattered(pattern.bind(a, b, indices, indices=a.shape[0]))
+    # Elements as they were are read beside the results.
+    start = replace(small.inputs[0], accesses=small.outputs[0].accesses)
+    types = [v.dtype for v in small.inputs for _ in v.accesses]
+    finish = trace(lambda total, start, *_: ufunc(start, total).astype(a.dtype), [*small.scalar.dtypes, *types])
+    (out,) = small.outputs
+    mdhom = replace(small, inputs=(start, *small.inputs[1:]), outputs=(replace(out, dtype=a.dtype),), finish=finish)
+
+    def by_numpy(a: NDArray, b: NDArray, indices: NDArray, *_: NDArray) -> NDArray:
+        found = np.array(a, order="C")
+        ufunc.at(found, indices, b)
+        return found
+
+    moved = sum([v.element_bytes for v in (*mdhom.inputs, *mdhom.outputs)])
+    work = NumpyWork(a.dtype.char, 0, _SLOW * prod(shape), moved, a.nbytes)
+    return Described(mdhom, sortings=sortings, numpy=NumpyFunction(f"numpy.{name}.at", by_numpy, work))
+
+
+_AT = Routine("at", _describe_at)
+#: The methods, by the function's name.
+AT = {name: at(name) for name in _COMBINED}
