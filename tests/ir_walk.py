@@ -51,6 +51,7 @@ class TooLong(Exception):
 
 MODES = {
     "nearest": lambda i, n: min(max(i, 0), n - 1),
+    "last": lambda i, n: i if 0 <= i < n else n - 1,
     "wrap": lambda i, n: i % n,
     "reflect": lambda i, n: min(i % (2 * n), 2 * n - 1 - i % (2 * n)),
     "mirror": lambda i, n: min(i % max(2 * n - 2, 1), max(2 * n - 2, 1) - i % max(2 * n - 2, 1)),

@@ -132,10 +132,10 @@ def segment(c: Context, d: int, point: Mapping[int, Index]) -> tuple[Index, Inde
         return None
     view, most = c.h.inputs[found.source], c.h.extents[d] + 1
     places = [[index_at(i, point) for i in view.accesses[access]] for access in found.ends]
-    known = 0 if found.boundary else most
+    known = 0 if found.trusted else most
     begin, end = (element_of(c.buffer(view), flat(c, view, at), known, counted=False) for at in places)
-    if found.boundary is not None:
-        begin, end = (call(found.boundary, each, constant(most)) for each in (begin, end))
+    if found.trusted:
+        begin, end = (call("last", each, constant(most)) for each in (begin, end))
     return c.build.named("begin", begin), c.build.named("end", end)
 
 
@@ -144,6 +144,8 @@ def _element_at(c: Context, view: View, index: Indirect, point: Mapping[int, Ind
     number, access = index.source
     source = c.h.inputs[number]
     offset = flat(c, source, [_position(c, source, i, point) for i in source.accesses[access]])
+    if index.trusted:
+        return call("last", element_of(c.buffer(source), offset, 0), constant(index.length))
     return element_of(c.buffer(source), offset, 0 if view.boundary else index.length)
 
 

@@ -213,20 +213,19 @@ def _describe(
     def index(label: str, size: int) -> Affine:
         if label in places:
             source = count + layout.placed.index(label), 0
-            return Indirect(still.coefficients, 0, source, through, size) if size != 1 else still
+            return Indirect(still.coefficients, 0, source, through, size, trusted=True) if size != 1 else still
         return Affine.of(names.index(label), rank) if size == sizes[label] else still
 
     views = []
     for n, (term, x) in enumerate(zip(layout.terms, operands, strict=True)):
         access: Access = tuple([index(label, size) for label, size in zip(term, x.shape, strict=True)])
-        nearest = "nearest" if any([isinstance(i, Indirect) for i in access]) else None
-        views.append(array_view(chr(ord("A") + n) if n < 26 else f"A{n}", x, (access,), nearest))
+        views.append(array_view(chr(ord("A") + n) if n < 26 else f"A{n}", x, (access,)))
     views += [array_view(f"at_{c}", x, ((Affine.of(entry, rank),),)) for c, x in places.items()]
     segments: tuple[Segment, ...] = ()
     if layout.grouped:
         begin = Affine.of(names.index(layout.grouped), rank)
         views.append(array_view(f"of_{layout.grouped}", arrays[-1], ((begin,), (begin + Affine((0,) * rank, 1),))))
-        segments = (Segment(entry, len(views) - 1, (0, 1), "nearest"),)
+        segments = (Segment(entry, len(views) - 1, (0, 1), trusted=True),)
     functions = _functions(layout, operands, ring, dtype)
     parameters = tuple([v.dtype for v in views for _ in v.accesses])
     scalar, finish = functions.scalar.substituted(parameters), functions.finish

@@ -114,6 +114,8 @@ def _check_sources(h: "MdHom") -> None:
             if parameter in asked:
                 raise ValueError(f"finish: {view.name} is read where an element of another array says")
             _check_source(h, view, index, n)
+            if index.trusted and (view.boundary is not None or any(index.coefficients) or index.constant):
+                raise ValueError(f"{view.name}: an index that is trusted is an element, with nothing added, as it is")
             if index.length != view.shape[axis]:
                 raise ValueError(f"{view.name}: an index of {index.length} elements along axis {axis}, of another one")
 

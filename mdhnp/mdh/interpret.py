@@ -93,8 +93,8 @@ def _each_segment(h: MdHom, given: Arrays) -> Any:
     for n in range(1 if d is None else h.extents[d]):
         point = [np.asarray(n if e == d else 0) for e in range(h.rank)]
         begin, end = (int(_load(h, s.source, access, given, point)) for access in s.ends)
-        if s.boundary is not None:
-            begin, end = (int(bound_index(each, h.extents[s.dim] + 1, s.boundary)) for each in (begin, end))
+        if s.trusted:
+            begin, end = (int(_trusted(each, h.extents[s.dim] + 1)) for each in (begin, end))
         part, arrays, regions = whole, given, ((Ellipsis,),) * len(stored)
         if d is not None:
             made = part_of(whole, d, n, n + 1)
@@ -123,7 +123,14 @@ def place(h: MdHom, index: Affine, grid: Any, given: Sequence[npt.NDArray[Any]],
     if not isinstance(index, Indirect):
         return affine(index, grid)
     found = element(h, index, grid, given)
+    if index.trusted:
+        return _trusted(found, index.length)
     return affine(index, grid) + found + np.where(counted & (found < 0), index.length, 0)
+
+
+def _trusted(found: Any, length: int) -> Any:
+    """Give numbers of which the last one of an axis stands for those outside."""
+    return np.where((np.asarray(found) < 0) | (np.asarray(found) >= length), length - 1, found)
 
 
 def affine(index: Affine, grid: Any) -> Any:

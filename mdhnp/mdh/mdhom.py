@@ -8,7 +8,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from math import prod
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -97,8 +97,8 @@ class Segment(NamedTuple):
     #: The input, and which of its accesses give where points begin and end.
     source: int
     ends: tuple[int, int]
-    #: What an end outside of the dimension means: its nearest end, or None if ends are looked at in each call.
-    boundary: Literal["nearest"] | None = None
+    #: Whether ends are not looked at in each call. Where one is outside of the dimension, its last end is meant.
+    trusted: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,10 @@ class MdHom(Computation):
 
     @property
     def looked_at(self) -> tuple[int, ...]:
-        """Those of them that are looked at in each call, since no boundary mode says what any number means."""
+        """Those of them that are looked at in each call: no boundary mode says what any number means."""
         asked = [i for v in self.inputs if v.boundary is None for access in v.accesses for i in access]
-        found = {i.source[0] for i in asked if isinstance(i, Indirect)}
-        return tuple(sorted(found | {s.source for s in self.segments if s.boundary is None}))
+        found = {i.source[0] for i in asked if isinstance(i, Indirect) and not i.trusted}
+        return tuple(sorted(found | {s.source for s in self.segments if not s.trusted}))
 
     @property
     def points(self) -> int:

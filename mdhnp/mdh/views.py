@@ -115,6 +115,9 @@ class Indirect(Affine):
     through: tuple[bool, ...] = ()
     #: Elements along the axis that it is an index of.
     length: int = 0
+    #: Whether elements are not looked at in each call, as they come from a format that has none outside of the axis,
+    #: nor less than 0. Where one is all the same, the axis's last element is read.
+    trusted: bool = False
 
     def __add__(self, other: Affine) -> "Indirect":
         if isinstance(other, Indirect):

@@ -36,7 +36,8 @@ class IndexFunction(NamedTuple):
     """A function of indices.
 
     `min`, `max`, `clamp` (into the range from the second to the third), `quotient` and `remainder` (of what is not
-    negative), the work-item's `group_id` and `local_id`, and the boundary modes, which map an index into ``0 … n - 1``.
+    negative), the work-item's `group_id` and `local_id`, and the boundary modes, which map an index into ``0 … n - 1``,
+    as `last` does, which takes all outside of it for ``n - 1``.
     """
 
     function: str

@@ -20,6 +20,7 @@ _AT_ONCE = 16
 #: By boundary mode, what gives the index inside of `0 … n - 1` that `i` stands for.
 _BOUNDARIES = {
     "nearest": "return clamp(i, ({t})0, n - 1);",
+    "last": "return min((u{t})i, (u{t})n - 1);",
     "wrap": "if (i >= 0 && i < n) return i; const {t} r = i % n; return r < 0 ? r + n : r;",
     "reflect": (
         "if (i >= 0 && i < n) return i; "
