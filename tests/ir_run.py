@@ -40,6 +40,7 @@ _IN_REGISTERS = {
     "retype",
     "lower",
     "upper",
+    "lanes",
     "high_bits",
     "bits",
     "from_bytes",
@@ -398,6 +399,8 @@ class _Item(Evaluator):
 
     def _in_registers(self, v: ir.Apply, args: Sequence[Any]) -> Any:
         match v.op:
+            case "lanes":
+                return np.array(args)
             case "splat":
                 return np.full(v.lanes, args[0])
             case "convert":

@@ -15,6 +15,8 @@ from mdhnp.schedule.layout import tile_strides
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 _PAIRS = constant(2)
+#: Lanes up to which elements go into a vector's register at once, instead of through memory.
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -158,14 +160,18 @@ def _position(c: Context, view: View, index: Affine, point: Mapping[int, Index])
 def _each_lane(c: Context, view: View, access: int, place: Point) -> Value:
     """A vector of elements each of which another array's element says where to read."""
     vector = c.s.vector_dim
+
+    def element_at(lane: Index) -> Load | Outside:
+        step = lane if place.valid is None else least(lane, place.valid - 1)
+        at = replace(place, point={**place.point, vector: place.point[vector] + step}, lanes=1, valid=None)
+        if view.boundary is None:
+            return Load(c.buffer(view), _offset(c, view, access, at)[0])
+        return bounded_element(c, view, [_position(c, view, index, at.point) for index in view.accesses[access]])
+
+    if place.lanes <= _AT_ONCE and view.dtype.kind != "b":
+        return Apply("lanes", tuple([element_at(constant(n)) for n in range(place.lanes)]), view.dtype, place.lanes)
     lane = Var("lane", None, 0, place.lanes - 1)
-    step = variable(lane) if place.valid is None else least(variable(lane), place.valid - 1)
-    at = replace(place, point={**place.point, vector: place.point[vector] + step}, lanes=1, valid=None)
-    if view.boundary is None:
-        offset, _ = _offset(c, view, access, at)
-        return _filled(c, view, place.lanes, lane, Load(c.buffer(view), offset))
-    indices = [_position(c, view, index, at.point) for index in view.accesses[access]]
-    return _filled(c, view, place.lanes, lane, bounded_element(c, view, indices))
+    return _filled(c, view, place.lanes, lane, element_at(variable(lane)))
 
 
 def _filled(c: Context, view: View, lanes: int, lane: Var, element: Load | Outside) -> Value:

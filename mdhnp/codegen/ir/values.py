@@ -72,6 +72,7 @@ class Apply:
     splat            a scalar in all lanes
     convert          a value in another type, as ``ndarray.astype`` converts
     retype           a value that is one of the type already, in the same register: float16's are kept as float32
+    lanes            a vector of scalars, one a lane
     lower, upper     half of the lanes
     from_mask        a lane of booleans as a scalar
     from_bytes       booleans of the bytes of a boolean array's elements

@@ -224,6 +224,9 @@ _IN_REGISTERS: dict[str, Callable[[Sequence[Text], np.dtype[Any], int], Text]] =
     "splat": lambda args, _, lanes: as_vector(args[0], lanes),
     "convert": lambda args, dtype, _: convert(args[0], dtype),
     "retype": lambda args, dtype, lanes: Text(args[0].text, dtype, lanes),
+    "lanes": lambda args, dtype, lanes: Text(
+        f"({vector_name(value_type(dtype), lanes)})({', '.join([a.text for a in args])})", dtype, lanes
+    ),
     "lower": lambda args, dtype, lanes: Text(f"{args[0].text}.lo", dtype, lanes),
     "upper": lambda args, dtype, lanes: Text(f"{args[0].text}.hi", dtype, lanes),
     "from_mask": lambda args, dtype, _: Text(f"-{args[0].text}", dtype),
