@@ -27,7 +27,7 @@ TEXTS = [
     "abc,cbd->ad", "abc,bcd->da", "acb,dcb->da", "abcd,cdbe->ae", "abcd,ce->abde", "abcd,ce->adeb", "ab,cd->acbd",
     "eab,ebc->eac", "aeb,bec->aec", "abe,bce->ace", "abe,bce->cae", "eab,ebc->ace", "deab,debc->deac",
     "edab,debc->deac", "edab,debc->edca", "deab,debc->dace", "eab,eb->ea", "eab,eb->ae", "ea,ea->e", "ab,ba->",
-    "eabd,eabd->ea", "eabd,ebd->ea",
+    "eabd,eabd->ea", "eabd,ebd->ea", "eab,eab->ea", "ebda,ebda->ebd",
     "abc,bd->acd", "abc,bd->adc", "adc,acd->ad", "cad,a->dc", "bca,c->ab", "abc,c->ab", "abc,ab->c", "abc,ac->b",
     "ab,ab->ab", "ab,ba->ba", "abc,b->cab", "a,bcd->dabc", "abcd,db->cbad", "ab,->ab", ",->", "ab,c->a", "ab,cd->",
     "abe,cb->ac", "abd,ce->", "aab,bc->ac", "aab,bbc->", "aa,aa->a", "abb,bcc->acb", "aac,cd->da",

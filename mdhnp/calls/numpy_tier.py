@@ -30,10 +30,13 @@ _SMALL = 8
 _LARGE = 1 << 14
 #: Points from which on NumPy's search for the order of products takes less time than what it saves (15 µs).
 _OPTIMIZED = 1 << 15
+#: Points up to which dot products of rows take less time than an einsum of them, and types of which they are the same.
+_BRIEF, _ROWS = 1 << 12, "fdbBhHiIlLqQ"
 _USUAL = usual_numpy(cpu_count() or 1)
 # NumPy's own, also for calls that are first made in a block of `patch`, where NumPy has others by these names.
 _OPTIMIZED_EINSUM: Compute = partial(np.einsum, optimize=True)
 _MATMUL: Compute = np.matmul
+_VECDOT: Compute = np.vecdot
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,10 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     terms, _, output = text.partition("->")
     dtype, sums = h.outputs[0].dtype, {*terms} - {*output, ","}
     alone = [n for n in sums if terms.count(n) == 1]
-    product = partial(einsum, text)
+    product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
+    if (terms, output) == (f"{first},{first}", first[:-1]) and h.points <= _BRIEF and dtype.char in _ROWS:
+        return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
     if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
