@@ -82,7 +82,8 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     alone = [n for n in sums if terms.count(n) == 1]
     product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
-    if (terms, output) == (f"{first},{first}", first[:-1]) and h.points <= _BRIEF and dtype.char in _ROWS:
+    rows = len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
+    if rows and h.points <= _BRIEF and dtype.char in _ROWS:
         return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
     if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
         compute = lambda a: product(a).copy()  # noqa: E731

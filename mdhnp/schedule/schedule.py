@@ -172,7 +172,7 @@ class Schedule:
         tile adds to the one before, and of its results those are kept that are still needed. -1 for none: all that a
         tile needs is computed for each.
     atom : str
-        Matrix instruction that computes the private tile, of :data:`mdhnp.schedule.atoms.ATOMS`; "" for none.
+        Name of the matrix instruction that computes the private tile; "" for none.
     atom_dims : tuple of int
         Dimensions of its rows, columns and terms; empty without one.
     second : Schedule or None
