@@ -47,6 +47,16 @@ def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return m.max(a, axis=axis, keepdims=keepdims) - m.min(a, axis=axis, keepdims=keepdims)
 
 
+def _ordered(name: str) -> Callable[..., Any]:
+    """Make NumPy's function that sorts of ours: any way of sorting is one that keeps equal elements in order."""
+
+    def function(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+        a, axis = (a.ravel(), -1) if axis is None else (a, axis)
+        return getattr(package(), name)(a, axis, stable=bool(stable) or kind in ("stable", "mergesort"))
+
+    return function
+
+
 def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: Any = False) -> Any:
     """Give weighted means; that weights are 0 in sum is looked for in ndarrays only, since nobody reads an Array."""
     m = package()
@@ -159,5 +169,6 @@ ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.cumprod: lambda a, axis=None, dtype=None: a.cumprod(axis, dtype),
     np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ptp: _ptp,
     np.average: _average, np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
+    np.sort: _ordered("sort"), np.argsort: _ordered("argsort"),
     np.lib.stride_tricks.sliding_window_view: _windows,
 }  # fmt: skip

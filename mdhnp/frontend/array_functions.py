@@ -260,10 +260,9 @@ _LOOKS = {
 }  # fmt: skip
 #: Functions that the host computes.
 _BY_HOST = {
-    np.argpartition, np.argsort, np.argwhere, np.flatnonzero, np.lexsort, np.median, np.nanmedian, np.nanpercentile,
-    np.nanquantile, np.nonzero, np.partition, np.percentile, np.quantile, np.searchsorted, np.sort, np.sort_complex,
-    np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.unique, np.unique_all, np.unique_counts,
-    np.unique_inverse,
+    np.argpartition, np.argwhere, np.flatnonzero, np.lexsort, np.median, np.nanmedian, np.nanpercentile,
+    np.nanquantile, np.partition, np.percentile, np.quantile, np.sort_complex,
+    np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.unique,
     np.linalg.cholesky, np.linalg.cond, np.linalg.det, np.linalg.eig, np.linalg.eigh, np.linalg.eigvals,
     np.linalg.eigvalsh, np.linalg.inv, np.linalg.lstsq, np.linalg.matrix_rank, np.linalg.pinv, np.linalg.qr,
     np.linalg.slogdet, np.linalg.solve, np.linalg.svd, np.linalg.svdvals, np.linalg.tensorinv, np.linalg.tensorsolve,

@@ -19,6 +19,7 @@ from mdhnp.calls.operands import addressable, deliver, output
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.manipulation import reshape
+from mdhnp.frontend.ordering import has_kernels, places_of_true
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC
@@ -99,6 +100,8 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
     """
     if len(key) == 1 and _is_truth(key[0]):
         return _by_parts(x[None], [np.zeros(int(bool(key[0])), np.intp)])  # a new axis, of one element or none
+    if len(key) == 1 and isinstance(key[0], Array) and key[0].dtype == bool and has_kernels(key[0]):
+        return _where_true(x, key[0])
     parts = list[Any]()
     for part in key:
         given = np.asarray(part) if isinstance(part, list) else part
@@ -173,10 +176,22 @@ def _is_truth(part: Any) -> bool:
     return isinstance(part, bool | np.bool_)
 
 
+def _where_true(x: Array, mask: Array) -> Any:
+    """Give the elements where a mask for the first axes is true, whose number alone is read."""
+    _check_mask(x, mask, 0)
+    rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
+    return take(rows, places_of_true(reshape(mask, (-1,))), 0, mode="clip")
+
+
+def _check_mask(x: Array, mask: Any, first: int) -> None:
+    if mask.shape != x.shape[first : first + mask.ndim]:
+        raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {x.shape}")
+
+
 def _true(x: Array, mask: Any, first: int | None) -> Sequence[NDArray]:
     """The indices, one array an axis, of the elements that are true of booleans for axes from `first` on, if known."""
-    if first is not None and mask.shape != x.shape[first : first + mask.ndim]:
-        raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {x.shape}")
+    if first is not None:
+        _check_mask(x, mask, first)
     return np.nonzero(mask.numpy() if isinstance(mask, Array) else mask)
 
 

@@ -1,16 +1,20 @@
 """Elements put in order, found and counted: sorting, searching, sets, as NumPy and the array API standard have them.
 
-The host computes them (`calls/host.py`).
+The host computes them (`calls/host.py`), but kernels those of real numbers on devices with memory of their own.
 """
 
 from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls.host import by_host
+from mdhnp.frontend import ordering
+from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import flip
 from mdhnp.frontend.public import NO_AXIS, ON_HOST, public
 
@@ -37,8 +41,11 @@ _SIZE = f"How many there are depends on values. {ON_HOST}"
 )
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     x = _array(x)
-    seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
-    found = by_host(np.sort, x, axis, stable=seen)
+    if ordering.has_kernels(x) and x.ndim:
+        found = ordering.sorted_along(x, normalize_axis_index(index(axis), x.ndim))
+    else:
+        seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
+        found = by_host(np.sort, x, axis, stable=seen)
     return flip(found, axis=axis) if descending else found
 
 
@@ -51,9 +58,15 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     x = _array(x)
     if not descending:
-        return by_host(np.argsort, x, axis, stable=stable)
-    backwards = by_host(np.argsort, flip(x, axis=axis), axis, stable=stable)  # so that equal ones stay in their order
+        return _order(x, axis, stable)
+    backwards = _order(flip(x, axis=axis), axis, stable)  # so that equal ones stay in their order
     return x.shape[axis] - 1 - flip(backwards, axis=axis)
+
+
+def _order(x: Any, axis: int, stable: bool) -> Any:
+    if ordering.has_kernels(x) and x.ndim:
+        return ordering.order_along(x, normalize_axis_index(index(axis), x.ndim))[1]
+    return by_host(np.argsort, x, axis, stable=stable)
 
 
 @public(
@@ -68,7 +81,10 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     example=">>> mdhnp.searchsorted(np.array([1, 2, 4]), np.array([2, 3]))\narray([1, 2])",
 )
 def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) -> Any:
-    return by_host(np.searchsorted, x1, x2, side, sorter)
+    given = [x1, x2] if sorter is None else [x1, x2, sorter]
+    if not ordering.has_kernels(*given) or x1.ndim != 1 or side not in ordering.SIDES:
+        return by_host(np.searchsorted, x1, x2, side, sorter)
+    return ordering.search(x1 if sorter is None else take(x1, sorter), x2, side)
 
 
 @public(
@@ -79,7 +95,7 @@ def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) ->
     example=">>> mdhnp.nonzero(np.array([3, 0, 2]))\n(array([0, 2]),)",
 )
 def nonzero(x: Any, /) -> Any:
-    return by_host(np.nonzero, x)
+    return ordering.places_of(x) if ordering.has_kernels(x) and x.ndim else by_host(np.nonzero, x)
 
 
 @public(
@@ -106,7 +122,7 @@ _NAN = f"Each NaN is a value of its own. {_SIZE}"
     example=">>> mdhnp.unique_all(np.array([3, 1, 3])).inverse_indices\narray([1, 0, 1])",
 )
 def unique_all(x: Any, /) -> Any:
-    return by_host(np.unique_all, x)
+    return _AllResult(*ordering.unique_of(x)) if ordering.has_kernels(x) else by_host(np.unique_all, x)
 
 
 @public(
@@ -117,7 +133,10 @@ def unique_all(x: Any, /) -> Any:
     example=">>> mdhnp.unique_counts(np.array([3, 1, 3])).counts\narray([1, 2])",
 )
 def unique_counts(x: Any, /) -> Any:
-    return by_host(np.unique_counts, x)
+    if not ordering.has_kernels(x):
+        return by_host(np.unique_counts, x)
+    values, _, _, counts = ordering.unique_of(x)
+    return _CountsResult(values, counts)
 
 
 @public(
@@ -128,7 +147,10 @@ def unique_counts(x: Any, /) -> Any:
     example=">>> mdhnp.unique_inverse(np.array([3, 1, 3])).values\narray([1, 3])",
 )
 def unique_inverse(x: Any, /) -> Any:
-    return by_host(np.unique_inverse, x)
+    if not ordering.has_kernels(x):
+        return by_host(np.unique_inverse, x)
+    values, _, inverse, _ = ordering.unique_of(x)
+    return _InverseResult(values, inverse)
 
 
 @public(
@@ -139,7 +161,15 @@ def unique_inverse(x: Any, /) -> Any:
     example=">>> mdhnp.unique_values(np.array([3, 1, 3]))\narray([1, 3])",
 )
 def unique_values(x: Any, /) -> Any:
+    if ordering.has_kernels(x):
+        return ordering.values_of(x)
     return by_host(np.unique, x, equal_nan=False)  # `numpy.unique_values` gives them in no order since 2.3
+
+
+# NumPy's types of results.
+_AllResult: Any = type(np.unique_all(0))
+_CountsResult: Any = type(np.unique_counts(0))
+_InverseResult: Any = type(np.unique_inverse(0))
 
 
 def _array(x: Any) -> Any:

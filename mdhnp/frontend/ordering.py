@@ -1,0 +1,202 @@
+"""Order by kernels, on devices with memory of their own: merging, halving, and counting what comes before.
+
+Arrays are sorted by passes, each of which merges pairs of sorted runs. A pass is one MDH: at every place it looks for
+the element that comes there, by halving how many are of the first run. What is where follows from prefix sums, in which
+places are looked for likewise. Types are those that OpenCL C text takes; others are the host's.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mdhnp.arrays.array import Array
+from mdhnp.frontend.array_adapted import package
+from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.mdh import cc
+
+#: OpenCL C's names of types; of others elements are converted, which keeps their order.
+_NAMES = {
+    "b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint", "l": "long", "L": "ulong",
+    "f": "float", "d": "double",
+}  # fmt: skip
+_CONVERTED = {"?": np.dtype(np.uint8), "e": np.dtype(np.float32), "q": np.dtype(np.int64), "Q": np.dtype(np.uint64)}
+#: Places are int32.
+_MOST = np.iinfo(np.int32).max
+
+_BEFORE = """
+static int before(const TYPE a, const TYPE b) {
+    return a < b || (a == a && b != b); // NaN comes last
+}
+"""
+#: Of the runs from `begin` and `begin + run` on, where the element is that comes at place `k` after both are merged.
+_PLACE = (
+    _BEFORE
+    + """
+static uint place(const global TYPE *keys, const uint n, const uint k, const uint run) {
+    const uint begin = k / (2 * run) * (2 * run), other = min(begin + run, n);
+    const uint first = other - begin, second = min(run, n - other), both = k - begin;
+    const global TYPE *a = keys + begin, *b = keys + other;
+    uint low = both > second ? both - second : 0, high = min(both, first);
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (before(b[both - 1 - middle], a[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    const uint rest = both - low;
+    return low < first && (rest >= second || !before(b[rest], a[low])) ? begin + low : other + rest;
+}
+"""
+)
+_MERGE = (
+    _PLACE
+    + """
+TYPE merged(const global TYPE *keys, int n, int step, int k, int run) {
+    return keys[place(keys, n, k, run)];
+}
+"""
+)
+_MERGE_PLACES = (
+    _PLACE
+    + """
+void merged(const global TYPE *keys, int n, int step, const global int *places, int m, int across, int k, int run,
+            TYPE *key, int *at) {
+    const uint found = place(keys, n, k, run);
+    *key = keys[found];
+    *at = places[found];
+}
+"""
+)
+_SEARCH = (
+    _BEFORE
+    + """
+long count(const global TYPE *ordered, int n, int step, TYPE value) {
+    uint low = 0, high = n;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (CONDITION)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+"""
+)
+SIDES = {"left": "before(ordered[middle], value)", "right": "!before(value, ordered[middle])"}
+
+
+def has_kernels(*arrays: Any) -> bool:
+    """Whether kernels order such Arrays: where the host would have to copy them."""
+    return all([
+        type(x) is Array and x.device.own_memory and not x.device.several and not x.device.passing
+        and x.dtype.kind in "biuf" and x.size < _MOST
+        for x in arrays
+    ])  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _computation(text: str, char: str, views: str) -> Computation:
+    results = (np.dtype(char), np.dtype(np.int32)) if text is _MERGE_PLACES else None
+    dimensions = {"i": cc, "k": cc} if "k" in views else {"i": cc}
+    return md_hom(text.replace("TYPE", _NAMES[char]), dimensions, views, results=results)
+
+
+def sorted_along(x: Array, axis: int) -> Array:
+    """Give elements in order along an axis; equal ones stay in their order."""
+    rows, at = _rows(x, axis)
+    for run in _runs(rows):
+        rows = _computation(_MERGE, rows.dtype.char, "A[i,:], k[k], run[] -> B[i,k]")(rows, at, run)
+    return _along(rows, x, axis).astype(x.dtype, copy=False)
+
+
+def order_along(x: Array, axis: int) -> tuple[Array, Array]:
+    """Give elements in order along an axis, and which ones they are, of int64; equal ones stay in their order."""
+    rows, at = _rows(x, axis)
+    places = package().broadcast_to(at, rows.shape)
+    for run in _runs(rows):
+        merge = _computation(_MERGE_PLACES, rows.dtype.char, "A[i,:], P[i,:], k[k], run[] -> B[i,k], Q[i,k]")
+        rows, places = merge(rows, places, at, run)
+    found = _along(rows, x, axis).astype(x.dtype, copy=False)
+    return found, _along(places, x, axis).astype(np.int64)
+
+
+def search(ordered: Array, values: Array, side: str) -> Array:
+    """Give how many of ordered elements, of one axis, come before each value, by side "right" or equal it."""
+    common: Any = np.result_type(ordered.dtype, values.dtype)
+    common = _CONVERTED.get(common.char, common)
+    ordered, flat = _in_line(ordered.astype(common, copy=False)), values.reshape(-1).astype(common, copy=False)
+    text = _SEARCH.replace("CONDITION", SIDES[side])
+    return _computation(text, common.char, "A[:], v[i] -> n[i]")(ordered, flat).reshape(values.shape)
+
+
+def places_of_true(mask: Array) -> Array:
+    """Give the indices of elements, of one axis, that are true; their number is read."""
+    m = package()
+    before = m.cumulative_sum(mask, dtype=np.int32)
+    count = int(before[-1]) if before.size else 0
+    return search(before, m.arange(1, count + 1, dtype=np.int32, device=mask.device), "left")
+
+
+def places_of(x: Array) -> tuple[Array, ...]:
+    """Give the indices of elements that are not 0, along each axis."""
+    flat = x.reshape(-1)
+    found, places = places_of_true(flat if x.dtype.kind == "b" else flat != 0), list[Array]()
+    for n in x.shape[:0:-1]:
+        places.append(found % n)
+        found = found // n
+    return (found, *places[::-1])
+
+
+def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
+    """Give values in order, the places of their first elements, which value each element is, and how many are each."""
+    m = package()
+    found, order = order_along(x.reshape(-1), 0)
+    new = _begins(found)
+    first = places_of_true(new)
+    number = m.cumulative_sum(new, dtype=np.int64) - 1
+    _, back = order_along(order.astype(np.int32), 0)
+    ends = m.concat([first[1:], m.full(min(found.size, 1), found.size, dtype=np.int64, device=x.device)])
+    named = [m.take(found, first, mode="clip"), m.take(order, first, mode="clip")] if found.size else [found, order]
+    inverse = m.take(number, back, mode="clip") if found.size else number
+    return named[0], named[1], inverse.reshape(x.shape), ends - first
+
+
+def values_of(x: Array) -> Array:
+    """Give values in order, without repetition."""
+    found = sorted_along(x.reshape(-1), 0)
+    return package().take(found, places_of_true(_begins(found)), mode="clip") if found.size else found
+
+
+def _begins(found: Array) -> Array:
+    """Say of ordered elements which ones differ from those before; each NaN does."""
+    m = package()
+    return m.concat([m.ones(min(found.size, 1), dtype=np.bool_, device=found.device), found[1:] != found[:-1]])
+
+
+def _rows(x: Array, axis: int) -> tuple[Array, Array]:
+    """Give an Array's elements along an axis as rows, of a type that text takes, and the places in these."""
+    m = package()
+    rows = m.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) if x.size else x.reshape(0, 1)
+    char = rows.dtype.char
+    rows = rows.astype(_CONVERTED[char]) if char in _CONVERTED else _in_line(rows)
+    return rows, m.arange(rows.shape[1], dtype=np.int32, device=x.device)
+
+
+def _in_line(rows: Array) -> Array:
+    """Give rows whose elements lie one after the other, which is what the text reads."""
+    return rows if rows.strides[-1] == rows.itemsize else rows.copy()
+
+
+def _along(rows: Array, x: Array, axis: int) -> Array:
+    m = package()
+    shape = m.moveaxis(x, axis, -1).shape
+    return m.moveaxis(rows.reshape(shape), -1, axis)
+
+
+def _runs(rows: Array) -> list[Any]:
+    """Give the lengths of runs that are merged, pass by pass."""
+    count = rows.shape[1]
+    return [np.asarray(1 << n, np.int32) for n in range(max(count - 1, 0).bit_length())] if rows.size else []
