@@ -340,7 +340,7 @@ def interpreted(function: Any, arrays: list[Any]) -> list[Any]:
     from mdhnp.frontend.fuse import _told_apart, _view
 
     form, plain, _ = _told_apart("function", tuple(arrays), {})
-    found, constants, _, seen, _ = mdhnp.fuse(function).traced(plain, form)
+    found, constants, _, seen, *_ = mdhnp.fuse(function).traced(plain, form)
     results = rewriting(found.before, RULES, long).after.interpret(*arrays, *constants)
     return [_view(np.ascontiguousarray(results[s.value]).reshape(np.shape(results[s.value])), s) for s in seen]
 

@@ -169,6 +169,9 @@ def test_fused_functions(where: Device) -> None:
         np.testing.assert_allclose(fused(a, b), wanted)
         (said,) = mdhnp.explain(fused, *given).memory
         assert "would take" in said
+    inside = mdhnp.fuse(lambda x, y: np.exp(mdhnp.einsum("ij,jk->ik", x, y, memory_limit=8_000) / 60).sum(axis=0) + 1)
+    np.testing.assert_allclose(inside(a, b), wanted)
+    assert "may take 8000" in mdhnp.explain(inside, *given).summary
     with mdhnp.config(memory_limit=10), pytest.raises(MemoryError, match=r"fuse: memory_limit: .* at least"):
         fused(*given)
 
@@ -195,7 +198,8 @@ def test_blocks_taken_on_a_device_are_within_the_limit(device: Device) -> None:
 
 
 MEASURED = """
-import numpy as np, mdhnp, gc, sys
+import ctypes, gc
+import numpy as np, mdhnp
 from mdhnp.runtime import results
 
 def status(name):
@@ -205,6 +209,7 @@ def peak(call):
     call()  # which loads, and compiles
     gc.collect()
     results.release()
+    ctypes.CDLL(None).malloc_trim(0)
     open("/proc/self/clear_refs", "w").write("5")
     before = status("VmRSS")
     call()
@@ -214,7 +219,7 @@ arrays = [np.ones((200, 200), np.float32) for _ in range(6)]
 text = "ij,ik,il,jk,jl,kl->ij"
 for host in ("never", "auto"):
     mdhnp.config.host = host
-    print(peak(lambda: mdhnp.einsum(text, *arrays, memory_limit=1 << 22)), peak(lambda: mdhnp.einsum(text, *arrays)))
+    print(peak(lambda: mdhnp.einsum(text, *arrays, memory_limit=1 << 23)), peak(lambda: mdhnp.einsum(text, *arrays)))
 """
 
 
@@ -224,7 +229,7 @@ def test_measured_peak() -> None:
     assert ran.returncode == 0, ran.stderr
     for line in ran.stdout.splitlines():
         within, without = map(int, line.split())
-        assert within <= (1 << 22) + (1 << 21)  # and a result, and what allocators keep
+        assert within <= (1 << 23) + (1 << 22)  # and a result, and what is loaded meanwhile
         assert without > 1 << 25
 
 

@@ -103,7 +103,8 @@ def _with_arrays(given: _Arguments, mode: Mode) -> Any:
     given = given._replace(operands=operands, device=device)
     views = on_device(operands, device, given.what[0].convert)
     if device.passing:
-        return wrapped(device.call(given.what, views, given.dtypes, partial(at_precision, mode=mode)), device)  # type: ignore[attr-defined]
+        exact: Any = partial(at_precision, mode=mode)
+        return wrapped(device.call(given.what, views, given.dtypes, exact, mode.memory_limit), device)  # type: ignore[attr-defined]
     found = find(entries, given.what, device.key, mode, views)
     if found is not None:
         return wrapped(found.run(views), device)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp import system
 from mdhnp.calls import loading, observe
 from mdhnp.calls.entry import Entry, Start
-from mdhnp.calls.request import Described, Request, graph_of
+from mdhnp.calls.request import Described, Request, graph_of, least_limit
 from mdhnp.calls.states import start
 from mdhnp.fusion.within import cost, limited
 from mdhnp.mdh import Graph, MdHom
@@ -24,7 +24,7 @@ from mdhnp.mdh.loop import Loop, adding, part_of_steps, placing
 from mdhnp.mdh.regions import Region, read_region
 from mdhnp.mdh.views import View
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.results import maker
+from mdhnp.runtime.results import maker, release
 
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
@@ -54,7 +54,7 @@ def within_limit(call: "CallRequest", graph: Graph) -> Within | None:
     """
     if any([0 in step.mdhom.extents for step in graph.steps]) or call.mode.schedules:
         return None
-    said = call.mode.memory_limit
+    said = least_limit(call.mode.memory_limit, call.described.memory_limit)
     limit = _default(call, graph) if said is None else said
     if limit is None or (usual := limited(graph, inf).nbytes) <= limit:
         return None
@@ -130,6 +130,8 @@ class InParts:
     def run(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
         result, seen = None, set[int]()
         for entry, reads, region in self.parts:
+            if seen and id(entry) not in seen:
+                release()  # what parts of another size have used
             inputs = tuple([read_region(a, where) for a, where in zip(arrays, reads, strict=True)])
             if observe.blocks and id(entry) in seen:
                 with observe.unseen():

@@ -55,6 +55,8 @@ class Described(NamedTuple):
     sortings: tuple[Sorting, ...] = ()
     #: A host's function for its only step, where NumPy's may be none.
     numpy: NumpyFunction | None = None
+    #: Bytes of temporaries that it may take, where it says so itself.
+    memory_limit: int | None = None
     #: The same without temporaries, or with fewer, however long that takes.
     at_once: Computation | Graph | None = None
 
@@ -67,6 +69,11 @@ class Described(NamedTuple):
         """Give the MDH's inputs but for constants."""
         read = operands[:-1] if self.into else operands
         return tuple(read if self.take is None else self.take(read))
+
+
+def least_limit(*limits: int | None) -> int | None:
+    """Give the least of several limits; None of none."""
+    return min([limit for limit in limits if limit is not None], default=None)
 
 
 def graph_of(what: Computation | Graph) -> Graph:

@@ -24,6 +24,7 @@ from mdhnp.mdh import Computation, Graph
 from mdhnp.mdh.loop import Loop
 from mdhnp.mdh.views import row_major
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.results import sparing
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -208,8 +209,14 @@ class InSteps:
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         """Compute all of them; a temporary goes when it was read for the last time."""
-        if self.said and observe.blocks:
+        if not self.said:
+            return self._run(arrays)
+        if observe.blocks:
             observe.note(self, arrays)
+        with sparing():
+            return self._run(arrays)
+
+    def _run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         values: list[Any] = [*arrays, *[None] * (self._count - len(arrays))]
         for reads, entry, made, used in self._items:
             results = entry.run(tuple([values[p] if s is None else values[p].reshape(s) for p, s in reads]))

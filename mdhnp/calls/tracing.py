@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mdhnp import system
 from mdhnp.calls.assembly import PlacedBox, assembly, box_of
 from mdhnp.calls.operands import unsupported
-from mdhnp.calls.request import Routine, described
+from mdhnp.calls.request import Routine, described, least_limit
 from mdhnp.calls.views import as_part, flat
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Sorting, Step, View, trace
 from mdhnp.mdh.combine import CC
@@ -78,7 +78,7 @@ class Tracer:
     """Notes calls; stands for a device.
 
     Its `constants` are what calls were given beside arguments, by numbers of values, its `sortings` what makes others
-    in each call, by the number of the first.
+    in each call, by the number of the first, and its `memory_limit` is the least that a call says.
     """
 
     own_memory = passing = True
@@ -89,6 +89,7 @@ class Tracer:
         self.key: object = ("tracing", id(self))
         self.constants: list[tuple[int, Array]] = []
         self.sortings: list[tuple[int, Sorting]] = []
+        self.memory_limit: int | None = None
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
@@ -163,6 +164,7 @@ class Tracer:
         operands: tuple[Any, ...],
         dtypes: Sequence[np.dtype[Any] | None],
         exact: Callable[[Computation], Computation],
+        memory_limit: int | None,
     ) -> Any:
         """Note a call; gives views of its results, as the call does. `exact` has an MDH say how exact it must be.
 
@@ -173,6 +175,7 @@ class Tracer:
         if reason := unsupported(arrays, *dtypes):
             raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
         computed = described(what, arrays)
+        self.memory_limit = least_limit(self.memory_limit, memory_limit)
         inputs = tuple([self._known(a) for a in (*computed.inputs(arrays), *computed.constants)])
         inputs += tuple([view for s in computed.sortings for view in self._sorted(s, inputs[s.source])])
         graph = computed.graph

@@ -92,11 +92,11 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
     plain = [stand_in(a.shape, a.dtype) for a in given]
     form = arrays_of(len(plain))
-    rewriting, constants, sortings, seen, results = Fused(partial(compute, ())).traced(plain, form)
+    rewriting, constants, sortings, seen, results, _ = Fused(partial(compute, ())).traced(plain, form)
     if sortings:
         raise TypeError(f"{name}: what {sortings[0].name} says where to put is no sum of blocks")
     if odd := [n for n, s in enumerate(seen) if s.strides is not None]:  # which no array in blocks is
-        rewriting, constants, _, seen, results = Fused(partial(compute, odd)).traced(plain, form)
+        rewriting, constants, _, seen, results, _ = Fused(partial(compute, odd)).traced(plain, form)
     if not seen:
         raise TypeError(f"{name}: gives no array that it computes, but {results!r}")
     values = lowered(name, rewriting.after, [*given, *[da.from_array(c) for c in constants]])

@@ -102,7 +102,7 @@ class Fused:
         places = each(returned, note)
         graph, seen = tracer.graph(found)
         constants, sortings = tuple([c for _, c in tracer.constants]), tuple([s for _, s in tracer.sortings])
-        return Traced(rewriting(graph), constants, sortings, seen, places)
+        return Traced(rewriting(graph), constants, sortings, seen, places, tracer.memory_limit)
 
 
 class Traced(NamedTuple):
@@ -114,6 +114,7 @@ class Traced(NamedTuple):
     #: How results are seen, and what their numbers are put into.
     seen: list[ResultView]
     places: Any
+    memory_limit: int | None
 
 
 class _ResultNumber(int):
@@ -247,7 +248,7 @@ def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], di
 def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", form: tuple[Any, ...]) -> Described:
     known = fused()
     assert known is not None  # it is being called
-    found, constants, sortings, seen, places = known.traced(arrays, form)
+    found, constants, sortings, seen, places, limit = known.traced(arrays, form)
     if not seen:
         raise TracingError(f"{known.name}: gives no array that it computes, but {places!r}")
 
@@ -259,8 +260,9 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
 
     plain = type(places) is _ResultNumber and seen[0].strides is None  # as results of other calls are
     return Described(
-        found.after, None, None if plain else give, written=found.before, constants=constants, sortings=sortings
-    )
+        found.after, None, None if plain else give, written=found.before, constants=constants, sortings=sortings,
+        memory_limit=limit,
+    )  # fmt: skip
 
 
 def _view(result: npt.NDArray[Any], seen: ResultView) -> npt.NDArray[Any]:

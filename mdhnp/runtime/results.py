@@ -9,8 +9,8 @@ views of the result, since its type is another than theirs. So the lease dies la
 
 import mmap
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import prod
 from typing import Any
@@ -84,6 +84,7 @@ class FreeBlocks:
         self._marked = 0  # how many of them, from the oldest on, are marked
         self._most = most
         self._taken = 0
+        self.sparing = 0  # blocks of :func:`sparing` open in any thread
         self._lock = process.lock(reentrant=False)
 
     def take(self, nbytes: int) -> mmap.mmap:
@@ -97,6 +98,8 @@ class FreeBlocks:
                 for at in range(len(self.free) - 1, -1, -1):
                     if size <= len(self.free[at][1]) <= size + size // _SLACK:
                         return self._pop(at)
+                while self.sparing and self.free:
+                    self._pop(0)
             finally:
                 self._lock.release()
         block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -149,6 +152,7 @@ def _advise(block: mmap.mmap, advice: int) -> None:
 
 
 _blocks = FreeBlocks(system.memory() // 8 if _OFFERED else 0)
+_sparing = process.lock()
 
 
 def free() -> int:
@@ -158,6 +162,18 @@ def free() -> int:
 def release() -> None:
     """Give the memory of all free blocks back to the system."""
     _blocks.release()
+
+
+@contextmanager
+def sparing() -> Iterator[None]:
+    """Give the memory of free blocks back, inside of the block, before there is a new one: what is held is in use."""
+    with _sparing:
+        _blocks.sparing += 1
+    try:
+        yield
+    finally:
+        with _sparing:
+            _blocks.sparing -= 1
 
 
 def maker(
