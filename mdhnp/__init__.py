@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.joining import *
     from mdhnp.frontend.manipulation import *
     from mdhnp.frontend.prl import Links, prl
+    from mdhnp.frontend.ranked import argkmin
     from mdhnp.frontend.reductions import *
     from mdhnp.frontend.scans import *
     from mdhnp.frontend.scatter import bincount
@@ -68,7 +69,7 @@ __all__ = [
     "syrk", "trmv", "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec",
     "memory_info", "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons",
     "stencil", "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot",
-    "vecmat",
+    "argkmin", "vecmat",
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 
