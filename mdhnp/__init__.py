@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mdhnp.calls.tune import Tuned, tune
     from mdhnp.distributed.distribute import distribute
     from mdhnp.explanation import Explanation, explain
+    from mdhnp.frontend.attention import attention
     from mdhnp.frontend.blas import asum, axpy, ger, iamax, nrm2, scal, symv, syrk, trmv
     from mdhnp.frontend.convolutions import conv1d, conv2d, conv3d
     from mdhnp.frontend.elementwise import *
@@ -62,11 +63,11 @@ if TYPE_CHECKING:
 __array_api_version__ = "2024.12"
 
 __all__ = [
-    "Array", "array", "asarray", "bincount", "empty", "from_buffer", "from_dlpack", "BuildError", "Computation",
-    "Device", "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d",
-    "conv2d", "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused",
-    "fallback_counts", "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv",
-    "syrk", "trmv", "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec",
+    "Array", "array", "asarray", "attention", "bincount", "empty", "from_buffer", "from_dlpack", "BuildError",
+    "Computation", "Device", "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc",
+    "config", "conv1d", "conv2d", "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse",
+    "Fused", "fallback_counts", "IllegalSchedule", "asum", "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal",
+    "symv", "syrk", "trmv", "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec",
     "memory_info", "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons",
     "stencil", "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot",
     "argkmin", "vecmat",

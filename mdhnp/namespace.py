@@ -54,6 +54,7 @@ _HEAVY = {
     "calls.tune": "Tuned tune",
     "distributed.distribute": "distribute",
     "explanation": "Explanation explain",
+    "frontend.attention": "attention",
     "frontend.blas": "asum axpy ger iamax nrm2 scal symv syrk trmv",
     "frontend.convolutions": "conv1d conv2d conv3d",
     "frontend.fuse": "Fused fuse",

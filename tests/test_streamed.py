@@ -17,11 +17,12 @@ from schedules import CAPS
 import mdhnp
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.fusion.bounds import last_that_counts
 from mdhnp.fusion.rewrite import rewriting
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.maps import WRITTEN_OUT
 from mdhnp.fusion.streamed import Streamed, streamed
-from mdhnp.mdh import Rows, interpret
+from mdhnp.mdh import Rows, index, interpret, trace
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule
@@ -193,6 +194,44 @@ def test_rows_of_which_nothing_counts_are_nan(device: Device) -> None:
         got = mdhnp.fuse(_biased)(q, k, v, bias)
     assert np.isnan(got).all(axis=1).nonzero()[0].tolist() == [3, 5, 6]
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+INF = np.float32(np.inf)
+
+
+@pytest.mark.parametrize(
+    ("function", "until"),
+    [
+        (lambda s: np.where(index(1) <= index(0), s, -INF), 0),
+        (lambda s: np.where(index(1) < index(0), s, -INF), -1),
+        (lambda s: np.where(index(0) + 3 >= index(1), s, -INF), 3),
+        (lambda s: np.where(index(1) - index(0) < 5, s, -INF), 4),
+        (lambda s: np.where((index(1) <= index(0)) & (index(1) > index(0) - 9), s, -INF), 0),
+        (lambda s: np.where(s > 0, np.where(index(1) <= index(0) + 2, s, -INF), -INF), 2),
+        (lambda s: np.where(index(1) >= index(0), s, -INF), None),
+        (lambda s: np.where(index(1) <= 2 * index(0), s, -INF), None),
+        (lambda s: np.where(index(1) <= index(0), s, INF), None),
+        (lambda s: np.where(index(1) <= index(0), -INF, s), None),
+        (lambda s: np.where(index(1) <= index(2), s, -INF), None),
+    ],
+)  # fmt: skip
+def test_from_where_on_nothing_counts(function: Any, until: int | None) -> None:
+    f = trace(function, ["f4"])
+    assert last_that_counts(f, 1, 0) == until
+    if until is not None:
+        rows, points = np.ogrid[:40, :40]
+        (found,) = f.evaluate([np.ones((40, 40), np.float32)], [rows, points])
+        counts = np.broadcast_to(found > -INF, (40, 40))
+        assert not counts[points > rows + until].any() and counts[20, 20 + until]
+
+
+def test_tiles_in_which_nothing_counts_are_left_out(device: Device) -> None:
+    """What is infinite there would make all results NaN."""
+    q, k, v = _operands((), 128, 400, 16)
+    v[256:] = np.inf
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        got = mdhnp.attention(q, k, v, causal=True)
+    np.testing.assert_allclose(got, mdhnp.attention(q, k[:128], v[:128], causal=True), rtol=1e-4, atol=1e-5)
 
 
 def test_what_a_schedule_of_the_form_must_not() -> None:

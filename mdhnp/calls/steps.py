@@ -94,12 +94,13 @@ class CallRequest:
     def _requests(self, graph: Graph) -> list[Request]:
         """Say what each step asks for."""
         layouts, requests, into = self.layouts(graph), [], self.described.into
+        own = self.described.numpy if len(graph.steps) == 1 else None
         for step in graph.steps:
             inputs = tuple([
                 contiguous_layout(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
             ])  # fmt: skip
             h = at_precision(step.mdhom, self.mode)
-            numpy = known_to_numpy(h, self.mode, into=into, own=self.described.numpy)
+            numpy = known_to_numpy(h, self.mode, into=into, own=own)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
         return loading.kernels.dealt(requests, self.mode) if self.devices and self.mode.schedules else requests
 

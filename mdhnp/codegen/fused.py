@@ -174,9 +174,23 @@ def emit_rows(h: Rows, c: Context) -> None:
             if not c.even(d):
                 c.build.let(_first(c, d), least(c.at(d, "l"), constant(c.h.extents[d] - c.s.local_tile[d])))
         _emit_each(c, shared, each[: h.begin])
-        with group_loops(c, [c.s.streamed], first=False):
+        with _tiles(h, c, c.s.streamed):
             _emit_each(c, (*shared, c.s.streamed), each[h.begin : h.end])
         _emit_each(c, shared, each[h.end :])
+
+
+@contextmanager
+def _tiles(h: Streamed, c: Context, d: int) -> Iterator[None]:
+    """The loop over tiles of what is streamed, but for those that none of the current rows has points of."""
+    if h.until is None or not c.several(d):
+        with group_loops(c, [d], first=False):
+            yield
+        return
+    row = h.shared[-1][-1]
+    end = least(constant(c.h.extents[d]), _rows_begin(c, row) + (c.s.local_tile[row] + h.until))
+    with c.build.loop(c.var(d, "l"), ZERO, Compare(c.at(d, "l"), "<", end), c.s.local_tile[d]):
+        tile_count(c, d)
+        yield
 
 
 def _first(c: Context, d: int) -> Var:

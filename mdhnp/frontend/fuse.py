@@ -248,6 +248,11 @@ def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], di
 def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", form: tuple[Any, ...]) -> Described:
     known = fused()
     assert known is not None  # it is being called
+    return described(known, arrays, form)
+
+
+def described(known: Fused, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]) -> Described:
+    """Describe a call of a function, of such a form."""
     found, constants, sortings, seen, places, limit = known.traced(arrays, form)
     if not seen:
         raise TracingError(f"{known.name}: gives no array that it computes, but {places!r}")

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from mdhnp.fusion.bounds import last_that_counts
 from mdhnp.fusion.rule import ufunc
 from mdhnp.mdh import Affine, Function, Graph, MdHom, Rows, Step, View, is_product, rows, trace
 from mdhnp.mdh.combine import CC
@@ -42,6 +43,8 @@ class Streamed(Rows):
     end: int
     #: Of values that are carried: what a tile begins with, and what it leaves to the next one in the same memory.
     carried: tuple[tuple[int, int], ...]
+    #: How far beyond a row's index the last point is that counts, if all points count for none of the rows.
+    until: int | None
 
 
 @lru_cache(maxsize=64)
@@ -168,6 +171,9 @@ class _Form:
         #: Of maxima: what tiles subtract, and by what sums of tiles before are multiplied.
         self._subtracted: dict[int, int] = {}
         self._corrections: dict[int, int] = {}
+        #: Of values from where on they are -inf, and of reductions from where on they find nothing that counts.
+        self._bounds: dict[int, int | None] = {}
+        self._ends: list[int | None] = []
 
     def made(self) -> Streamed | None:
         if not all(self._add_step(n) for n in range(len(self._graph.steps))):
@@ -184,7 +190,9 @@ class _Form:
         carried = tuple([(number[a], number[b]) for a, b in self._carried])
         dims = tuple([one.dim for one in made])
         fields = found.graph, found.extents, found.inputs, found.outputs, found.shared
-        return Streamed(*fields, dims, self._dims[-1], begin, end, carried)
+        ends = [n for n in self._ends if n is not None]
+        until = max(ends) if len(ends) == len(self._ends) else None
+        return Streamed(*fields, dims, self._dims[-1], begin, end, carried, until)
 
     def _add(self, part: list[_Made], h: MdHom, inputs: Sequence[int], dim: int = -1) -> tuple[int, ...]:
         """Add a step to one of the parts, and give the numbers of its results."""
@@ -213,6 +221,7 @@ class _Form:
             return self._reduce(n, kind)
         kind = kind if h.finish is None else _kind_of(h.finish, [kind, *given])
         self._kinds[values[0]] = kind
+        self._bounds[values[0]] = last_that_counts(h.finish or h.scalar, dim, self._h.shared[n][-1])
         inputs, views = self._operands(n)
         self._place[values[0]] = self._add(self._tile, replace(h, inputs=views), inputs, dim)[0]
         return kind is not None
@@ -278,6 +287,8 @@ class _Form:
             self._kinds[value] = _Kind("largest", value, kind.of)
             self._corrections[value], self._subtracted[value], carried = correction, subtracted, top
         self._carried.append((start, carried))
+        counts = kind.name == "scaled" or self._kinds[value] is not None
+        self._ends.append(self._bounds.get(kind.of) if counts else None)
         self._place[value] = carried if self._kinds[value] else self._finished(n, like, carried, kind)
         return True
 

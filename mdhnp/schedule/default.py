@@ -125,7 +125,8 @@ def _streamed(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
     online, extents = streamed(h), [h.extents[d] for d in h.divisible]
     if online is None:
         return
-    lanes = max(caps.vector_bytes // max([t.itemsize for t in online.dtypes]), 1)
+    widest = max([v.dtype.itemsize for one in online.mdhoms for v in one.outputs])
+    lanes = max(caps.vector_bytes // widest, 1)
     for vectors, most in product((_BESIDE, 1), (READ_ONCE, _FEW)):
         count, tile = min(vectors, extents[-1] // lanes) * lanes, min(h.extents[online.dim], most)
         points = (*(1 for _ in extents[1:]), count)
