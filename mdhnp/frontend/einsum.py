@@ -5,7 +5,7 @@ arguments. It must not know devices.
 """
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import index
 from typing import Any
@@ -16,12 +16,14 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
 from mdhnp.errors import ARGUMENTS, raise_named
-from mdhnp.frontend.contraction import parse
+from mdhnp.frontend.contraction import parse, sum_of_products
+from mdhnp.frontend.indirect import IndexedTerms, indexed_product, parse_indexed
 from mdhnp.frontend.pairwise import contracted, hashable, is_path, keep_order
 from mdhnp.frontend.public import PAPER, public, repeatable
-from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
+from mdhnp.frontend.semirings import Semiring, asked, check_types, combining, of_semiring
 from mdhnp.frontend.sparse import Product, sparse_product
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh import Graph, MdHom, scattered
+from mdhnp.mdh.pattern import whole_extents
 
 Array = npt.NDArray[Any]
 
@@ -30,7 +32,9 @@ Array = npt.NDArray[Any]
 @public(
     "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
     subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "
-    "``...`` stands for broadcast axes. NumPy's other form, ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, works too.",
+    "``...`` stands for broadcast axes. A term ``j[i]`` is of an operand of whole numbers: its element at ``i`` is an "
+    "index along ``j``, of other operands or of the result, where what goes to the same place is added. NumPy's other "
+    "form, ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, works too.",
     operands="array_like: The arrays. Any strides; they are read in place. One may be a sparse array or matrix of "
     "SciPy's: where the output has all of its axes, the result is sparse, too.",
     dtype="dtype, optional: Type to compute in; by default the operands' common type. Integers wrap, booleans use "
@@ -49,10 +53,13 @@ Array = npt.NDArray[Any]
     memory_limit="int, optional: Bytes that temporaries of more than two operands may take at a time, in place of "
     "``config.memory_limit``. Steps are computed part by part where they would take more.",
     semiring="Semiring, optional: Both together, one of `mdhnp.semiring`.",
+    extents="mapping of str to int, optional: How many elements the result has along labels that it has alone, by "
+    "indices.",
     returns="ndarray or scalar: Of the output labels' extents; `out` if given. Always new memory, also where NumPy "
     'gives a view. For "argmin" and "argmax" a tuple: extremes, and in int64 where the first of each is along the '
     "label that is added over, or its number in row-major order of several, in order of appearance.",
     raises={
+        "IndexError": "If an index is less than -n, or n or more, of n elements.",
         "ValueError": "If the subscripts are malformed or fit neither the operands' number nor their axes, extents "
         "disagree, or there is no such precision; if `add` is not associative, or has no value for no elements.",
         "TypeError": "If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, "
@@ -66,13 +73,22 @@ array([[ 3.,  3.],
        [12., 12.]])
 >>> mdhnp.einsum("ij,jk->ik", a, b, multiply=np.add, add="min")
 array([[1., 1.],
-       [4., 4.]])""",
+       [4., 4.]])
+>>> mdhnp.einsum("jk,j[i]->ik", a, [1, 0, 1])
+array([[3., 4., 5.],
+       [0., 1., 2.],
+       [3., 4., 5.]])
+>>> mdhnp.einsum("ik,s[i]->sk", a, [2, 2], extents={"s": 3})
+array([[0., 0., 0.],
+       [0., 0., 0.],
+       [3., 5., 7.]])""",
     guard=False,
 )
 def einsum(
     subscripts: Any = None, /, *operands: Any, out: npt.NDArray[Any] | None = None, dtype: npt.DTypeLike | None = None,
     order: str = "K", casting: str = "safe", optimize: Any = "auto", precision: str | None = None, multiply: Any = None,
     add: Any = None, semiring: Semiring | None = None, memory_limit: int | None = None,
+    extents: Mapping[str, int] | None = None,
 ) -> Any:  # fmt: skip
     try:
         if type(subscripts) is not str:
@@ -81,13 +97,14 @@ def einsum(
         ring = None
         if multiply is not None or add is not None or semiring is not None:
             ring = asked(multiply, add, semiring)
-        if out is None and dtype is None and order == "K" and casting == "safe":
+        if out is None and dtype is None and order == "K" and casting == "safe" and extents is None:
             plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
             return call(plain, operands, precision=precision, memory_limit=memory_limit)
         wanted, target = exact_type(dtype), output("einsum", out)
         to = None if target is None else (target.ndim, target.dtype)
         types = (wanted, None if target is None else target.dtype)
-        arguments = (subscripts, path, wanted, order, casting, to)
+        sizes = tuple(sorted(whole_extents(extents or {}).items()))
+        arguments = (subscripts, path, wanted, order, casting, to, sizes)
         if ring is None:
             given: dict[str, Any] = {"dtype": wanted, "out": out, "order": order, "casting": casting}
             numpys: Any = partial(_numpys, *operands, subscripts, optimize, **given)
@@ -110,10 +127,15 @@ def _describe(
     order: str = "K",
     casting: Any = "safe",
     to: tuple[int, np.dtype[Any]] | None = None,
+    sizes: tuple[tuple[str, int], ...] = (),
     *,
     ring: Semiring | None = None,
 ) -> Described:
-    """Describe a call; `to` is the number of axes and the type of `out`."""
+    """Describe a call; `to` is the number of axes and the type of `out`, `sizes` are extents of the result."""
+    if "[" in subscripts or sizes:
+        return _describe_indexed(
+            arrays, parse_indexed(subscripts, tuple([a.ndim for a in arrays]), sizes), wanted, order, casting, to, ring
+        )
     terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
     if to is not None and to[0] != len(kept):
         raise ValueError(f"out has {to[0]} axes, the result has {len(kept)}")
@@ -133,15 +155,45 @@ def _describe(
     if isinstance(mdhom, Graph) and len(mdhom.steps) > 1 and not is_path(optimize):
         whole = contract(False)
     results = len(mdhom.results) if isinstance(mdhom, Graph) else len(mdhom.outputs)
+    return Described(mdhom, None, _seen(memory, kept, results), at_once=whole)
+
+
+def _seen(memory: str, kept: str, results: int) -> Callable[[Any], Any] | None:
+    """Give what sees results with axes in one order as those with another one; None where that is how they are."""
     if memory == kept and results == 1:
-        return Described(mdhom, at_once=whole)
-    seen = [memory.index(label) for label in kept]
+        return None
+    axes = [memory.index(label) for label in kept]
 
     def give(found: Sequence[Any]) -> Any:
-        each = [deliver("einsum", np.asarray(one).transpose(seen)) for one in found]
+        each = [deliver("einsum", np.asarray(one).transpose(axes)) for one in found]
         return each[0] if len(each) == 1 else tuple(each)
 
-    return Described(mdhom, None, give, at_once=whole)
+    return give
+
+
+def _describe_indexed(
+    arrays: Sequence[Array], read: IndexedTerms, wanted: np.dtype[Any] | None, order: str, casting: Any,
+    to: tuple[int, np.dtype[Any]] | None, ring: Semiring | None,
+) -> Described:  # fmt: skip
+    """Describe a call with indices: all operands are multiplied at once."""
+    if to is not None and to[0] != len(read.output):
+        raise ValueError(f"out has {to[0]} axes, the result has {len(read.output)}")
+    values = [arrays[n] for n in read.values]
+    types, out = tuple([a.dtype for a in values]), None if to is None else to[1]
+    if ring is None:
+        common = wanted or np.result_type(*types, *([] if out is None else [out]))
+        check_casts(values, common, out, casting)
+        functions, results = sum_of_products(types, common, False), (common,)
+    else:
+        check_types(values, ring, wanted, out, casting)
+        fixed = frozenset([n for n, term in enumerate(read.terms) if {*read.walked(term)} <= {*read.kept}])
+        functions, results = combining(ring, types, wanted, fixed, len(read.kept)), None
+    memory = read.output[::-1] if check_order(order, arrays) == "F" else read.output
+    ordered = [arrays[n] for n in read.order]
+    mdhom, sortings = scattered(indexed_product(read, memory, ordered, functions, results))
+    in_order = read.order == tuple(range(len(arrays)))
+    take = None if in_order else lambda given: [given[n] for n in read.order]
+    return Described(mdhom, take, _seen(memory, read.output, 1), sortings=sortings)
 
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
@@ -151,6 +203,8 @@ def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
 
 def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
     *operands, subscripts, optimize = arguments
+    if "[" in subscripts:
+        raise TypeError(f"{subscripts!r} has indices, which numpy.einsum does not take, and types that kernels do not")
     if dtype is not None:
         given["dtype"] = dtype
     if len(operands) > 2:
@@ -162,10 +216,12 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
 
 def _sparse(
     operands: Sequence[Any], precision: Any, subscripts: str, optimize: Any, wanted: np.dtype[Any] | None = None,
-    order: str = "K", casting: Any = "safe", to: tuple[int, np.dtype[Any]] | None = None, *,
-    ring: Semiring | None = None,
+    order: str = "K", casting: Any = "safe", to: tuple[int, np.dtype[Any]] | None = None,
+    sizes: tuple[tuple[str, int], ...] = (), *, ring: Semiring | None = None,
 ) -> Any:  # fmt: skip
     """Make a call with a sparse operand, for which there is no path: all operands are multiplied at once."""
+    if "[" in subscripts or sizes:
+        raise TypeError(f"{subscripts!r} has indices beside a sparse operand; make that one dense")
     terms, kept = parse(subscripts, tuple([np.ndim(x) for x in operands]))
     out = None if to is None else to[1]
     return sparse_product(Product("einsum", terms, kept, wanted, ring, order, casting, out), operands, precision)

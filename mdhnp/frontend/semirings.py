@@ -232,7 +232,7 @@ def combining(
     TypeError where they number what they combine.
     """
     if _is_place(semiring.add):
-        raise TypeError(f"{semiring.add} numbers all elements, sparse operands have entries only")
+        raise TypeError(f"{semiring.add} numbers all elements, of which indices and sparse operands leave some out")
     return _combining(_traced(semiring, types, dtype or semiring.dtype), fixed, kept)
 
 
