@@ -7,6 +7,7 @@ not know devices.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from mdhnp.arrays.array import Array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, check_casts, is_sparse
+from mdhnp.calls.plans import count_host
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.contraction import Functions, Terms, extents, sum_of_products
 from mdhnp.frontend.semirings import Semiring, check_types, combining
@@ -25,12 +27,15 @@ from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import Segment
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import Access, Indirect, contiguous
+from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
 #: Labels of axes; one within a block has that of the blocks and a mark.
 Labels = tuple[str, ...]
 
 _ENTRY, _WITHIN = "entry", "'"
+#: Vectors from which on SciPy takes longer than sorting the entries first and then a kernel.
+_MANY = 32
 
 
 class Product(NamedTuple):
@@ -81,13 +86,15 @@ def sparse_product(asked: Product, operands: Sequence[Any], precision: Any) -> A
         raise TypeError(f"operands {number} and {others[0]} are sparse, so would the result be: multiply by SciPy's @")
     given = [x if is_sparse(x) or type(x) is Array else np.asarray(x) for x in operands]
     _check(asked, given, number)
+    if _is_scipys(asked, given, number):
+        return _by_scipy(asked, given, number)
     dense = [n for n in range(len(given)) if n != number]
-    term, output = asked.terms[number], asked.output[::-1] if asked.order == "F" else asked.output
-    entries = _taken_apart(given[number], term, output, {c for n in dense for c in asked.terms[n]})
-    split = entries.blocks
+    term = asked.terms[number]
+    entries = _taken_apart(given[number], term, asked.output, {c for n in dense for c in asked.terms[n]})
+    split, output = entries.blocks, _in_memory(asked, entries.grouped)
     terms: list[Labels] = [()] * len(given)
     for n in dense:
-        given[n], terms[n] = _in_blocks(given[n], asked.terms[n], split)
+        given[n], terms[n] = _in_blocks(*_near(given[n], asked.terms[n], entries), split)
     inner = tuple([c + _WITHIN for c in split])
     given[number], terms[number] = entries.elements, (_ENTRY, *inner)
     pattern = set(term) <= set(output)
@@ -101,7 +108,24 @@ def sparse_product(asked: Product, operands: Sequence[Any], precision: Any) -> A
     if split:
         sizes = extents(asked.terms, [x.shape for x in operands])
         found = found.reshape([sizes[c] for c in output])
-    return found.T if asked.order == "F" else found
+    return found if output == asked.output else found.transpose([output.index(c) for c in asked.output])
+
+
+def _in_memory(asked: Product, grouped: str) -> str:
+    """Labels of a dense result in the order of memory: by default by groups, each of which is written at once."""
+    if asked.order == "F":
+        return asked.output[::-1]
+    return grouped + asked.output.replace(grouped, "") if grouped and asked.order != "C" else asked.output
+
+
+def _near(x: Any, term: str, entries: _Entries) -> tuple[Any, str]:
+    """Give an operand where what is read for one entry are neighbours, if need be a copy, as SciPy makes one."""
+    beside = [c for c in term if c not in entries.places and c != entries.grouped]
+    steps = {c: abs(step) for c, step, size in zip(term, x.strides, x.shape, strict=True) if size > 1}
+    if not steps.keys() & {*beside} or min(steps, key=steps.__getitem__) not in entries.places:
+        return x, term
+    order = "".join([*[c for c in term if c not in beside], *beside])
+    return x.transpose([term.index(c) for c in order]).copy(), order
 
 
 def _check(asked: Product, operands: Sequence[Any], number: int) -> None:
@@ -191,6 +215,33 @@ def _like(matrix: Any, term: str, output: str, elements: NDArray) -> Any:
     return found if term == output else found.transpose([term.index(c) for c in output] if len(term) > 2 else None)
 
 
+# SciPy's own product.
+
+
+def _is_scipys(asked: Product, operands: Sequence[Any], number: int) -> bool:
+    """Whether it has multiplied few vectors before entries could be sorted by the axis that is kept."""
+    if len(operands) != 2 or len(asked.terms[number]) != 2 or type(operands[1 - number]) is Array:
+        return False
+    matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
+    kept, beside = [c for c in term if c in asked.output], [c for c in labels if c not in term]
+    summed = [c for c in term if c not in kept]
+    product = len(kept) == 1 >= len(beside) and (sorted(labels), sorted(asked.output)) == (
+        sorted(summed + beside), sorted(kept + beside)
+    )  # fmt: skip
+    usual = (asked.ring, asked.dtype, asked.order) == (None, None, "K") and config.mode.decides != "never"
+    if not product or not usual or np.float16 in (x.dtype, matrix.dtype):
+        return False
+    length, lying = matrix.shape[term.index(summed[0])], {"csr": term[0], "bsr": term[0], "csc": term[1]}
+    return kept[0] != lying.get(matrix.format) and length <= x.size < _MANY * length
+
+
+def _by_scipy(asked: Product, operands: Sequence[Any], number: int) -> Any:
+    matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
+    count_host(asked.name)
+    found = (matrix if term[0] in asked.output else matrix.T) @ (x if labels[0] in term else x.T)
+    return found if asked.output[0] in term else found.T
+
+
 # The description.
 
 
@@ -236,10 +287,10 @@ def _describe(
     combine = (CC,) * kept + (functions.combine,) * (rank - kept)
     h = MdHom(shape, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
     known = ring is None and count == 2 and layout.grouped and len(places) == 1 and dtype in (None, out.dtype)
-    return Described(h, numpy=_by_scipy(layout, h) if known else None)
+    return Described(h, numpy=_scipys_function(layout, h) if known else None)
 
 
-def _by_scipy(layout: _Layout, h: MdHom) -> NumpyFunction | None:
+def _scipys_function(layout: _Layout, h: MdHom) -> NumpyFunction | None:
     """SciPy's product of a matrix in groups by rows, and a vector or a matrix; None for other products."""
     number, row, (column,) = layout.number, layout.grouped, layout.placed
     dense, inner = layout.terms[1 - number], layout.terms[number][1:]
@@ -263,9 +314,12 @@ def _by_scipy(layout: _Layout, h: MdHom) -> NumpyFunction | None:
     shape = prod([h.extents[h.names.index(c)] for c in rows]), count
     first, results = dense[: len(summed)] == summed, h.outputs[0].shape
 
+    blocks = h.inputs[number].shape[1:]
+    empty = bsr_array(shape, blocksize=blocks) if inner else csr_array(shape)
+
     def compute(*arrays: NDArray) -> NDArray:
         elements, x = arrays[number], arrays[1 - number]
-        matrix = bsr_array(shape, blocksize=elements.shape[1:]) if inner else csr_array(shape)
+        matrix = copy(empty)  # to make one with entries, SciPy looks at all of them
         matrix.data, matrix.indices, matrix.indptr = elements, arrays[2], arrays[3]
         x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
         found = matrix @ x
