@@ -7,10 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from guards import unwritten
+from ir_run import run
+from ir_walk import walk_all
+from random_functions import Seeded
+from running import lowered
+from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
-from mdhnp import Array, config, semiring
+from mdhnp import Array, config, interpret, semiring
+from mdhnp.calls.observe import observe
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
 from mdhnp.runtime.devices import Device
+from mdhnp.schedule.default import default
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -262,3 +272,26 @@ def test_operators_that_need_all_elements() -> None:
         mdhnp.matmul(matrix, x, multiply=np.add, add="argmin")
     with pytest.raises(ValueError, match="no value for rows without entries"):
         mdhnp.matmul(matrix, x, add=lambda a, b: np.where(a * a > b * b, a, b))
+
+
+@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("name", ["vector", "matrix", "columns kept", "sampled", "scaled"])
+@pytest.mark.parametrize("form", ["csr", "bsr"])
+def test_procedures_read_what_there_is(form: str, name: str, caps: Any, device: Device) -> None:
+    """The same of kernels of any schedule, also where some indices and offsets are wrong, for which last ones stand."""
+    matrix = _as(_matrix(), form)
+    with config(host="never"), observe() as seen:
+        mdhnp.einsum(CASES[name].subscripts, *CASES[name].given(matrix))
+    ((plan, arrays),) = seen
+    h, steps = plan.mdhom, lowered(plan.mdhom)
+    for seed in range(4):
+        given = [a.copy() for a in arrays]
+        for number in h.index_sources if seed > 1 else ():
+            given[number][seed::5] = 2**30 if seed == 2 else -(2**31)
+        p = Seeded(seed)
+        used = [schedule(p, s.mdhom, caps) if seed else default(s.mdhom, caps) for s in steps]
+        program, built = generate(steps, used, caps, default), procedures(steps, used, caps, default)
+        walk_all(program, built, steps, steps=10**6)
+        outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
+        run(program, built, given, outputs)
+        np.testing.assert_array_equal(outputs[0], interpret(h, *given), f"{used}")

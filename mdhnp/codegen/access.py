@@ -5,7 +5,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mdhnp.codegen.ir.builder import Builder
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, element_of, least, open_tests, variable
+from mdhnp.codegen.ir.index import (
+    ZERO,
+    Compare,
+    Index,
+    Var,
+    call,
+    constant,
+    element_of,
+    least,
+    most,
+    open_tests,
+    variable,
+)
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest, NestLink, index_at
@@ -132,13 +144,14 @@ def segment(c: Context, d: int, point: Mapping[int, Index]) -> tuple[Index, Inde
     found = next((s for s in c.h.segments if s.dim == d), None)
     if found is None:
         return None
-    view, most = c.h.inputs[found.source], c.h.extents[d] + 1
+    view, last = c.h.inputs[found.source], c.h.extents[d] + 1
     places = [[index_at(i, point) for i in view.accesses[access]] for access in found.ends]
-    known = 0 if found.trusted else most
+    known = 0 if found.trusted else last
     begin, end = (element_of(c.buffer(view), flat(c, view, at), known, counted=False) for at in places)
     if found.trusted:
-        begin, end = (call("last", each, constant(most)) for each in (begin, end))
-    return c.build.named("begin", begin), c.build.named("end", end)
+        begin, end = (call("last", each, constant(last)) for each in (begin, end))
+    begin = c.build.named("begin", begin)
+    return begin, c.build.named("end", most(begin, end) if found.trusted else end)
 
 
 def _element_at(c: Context, view: View, index: Indirect, point: Mapping[int, Index]) -> Index:
