@@ -85,6 +85,10 @@ READINGS = {
         _same, _IJ, "T[i,at[i,j]] -> y[i,j]", (_whole(6, 9, dtype="c8"), _at(9, 6, 17)),
         lambda t, at: np.take_along_axis(t, at, 1),
     ),
+    "by a table": Reading(
+        _same, {"i": cc, "j": cc, "k": cc}, "T[at[i,j],k] -> y[i,j,k]", (_whole(7, 5), _at(7, 6, 8)),
+        lambda t, at: t[at],
+    ),
     "of indices": Reading(
         _same, {"i": cc}, "t[p[q[i]]] -> y[i]", (_whole(11), _at(11, 8), _at(8, 37)), lambda t, p, q: t[p[q]]
     ),

@@ -132,7 +132,13 @@ def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
     """Replace the pair by one dimension at the place of the inner one."""
     extent = h.extents[outer] * h.extents[inner]
 
+    def through_inner(i: Affine) -> Affine:
+        if not isinstance(i, Indirect) or not i.through[outer]:
+            return i
+        return replace(i, through=tuple([d == inner or (moves and d != outer) for d, moves in enumerate(i.through)]))
+
     def fuse_view(v: View) -> View:
+        v = replace(v, accesses=tuple([tuple(map(through_inner, access)) for access in v.accesses]))
         axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[outer]}
         inner_axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[inner]}
         if axes and axes != inner_axes:
