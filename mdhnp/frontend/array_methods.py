@@ -16,7 +16,7 @@ from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.frontend.indexing import selected, spread
+from mdhnp.frontend.indexing import put, selected, spread
 from mdhnp.frontend.public import sooner
 
 __all__: list[str] = []
@@ -251,8 +251,8 @@ class _Methods:
         """Put elements into a part of the array, converted by NumPy's rules.
 
         The part may also be where an array of booleans is true, whose number is read if elements are put there one
-        after the other. Other keys as in reading, on devices that share the host's memory; elsewhere where
-        ``config.fallback`` is "numpy".
+        after the other. Other keys as in reading, but for those with ``...`` or None beside arrays on devices
+        with memory of their own, which are NumPy's where ``config.fallback`` is "numpy".
         """
         keys = _of_view(key)
         if keys is not None:
@@ -264,6 +264,8 @@ class _Methods:
             if np.ndim(value) > self.ndim - key.ndim:
                 value = spread(value, key, self.shape)
             assign(self, _public("where")(mask, value, self))
+        elif _puts_by_kernels(self.device) and (found := put(self, key, value)) is not None:
+            assign(self, found)
         else:
 
             def changed() -> Any:
@@ -282,6 +284,11 @@ class _Methods:
         if api_version not in (None, *offered):
             raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
         return package()
+
+
+def _puts_by_kernels(device: Any) -> bool:
+    """Whether NumPy cannot put elements into a device's memory, and kernels on it may read what the host has."""
+    return bool(device.own_memory and not device.passing and not device.several)
 
 
 def _of_view(key: Any) -> tuple[Any, ...] | None:

@@ -5,6 +5,7 @@ the indices of those that are true, whose number is known only when they are rea
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import index
 from typing import Any, Literal, NamedTuple
 
@@ -116,6 +117,36 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
         else:
             return None
     return _by_parts(x, parts)
+
+
+def put(x: Array, key: Any, values: Any) -> Any:
+    """Give the elements of an Array with values where a key for its first axes names them: of several the last one.
+
+    The indices are read. None for other keys, which have an ellipsis or new axes.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    parts = tuple([np.asarray(part, None if part else np.intp) if isinstance(part, list) else part for part in parts])
+    if any([p is None or p is Ellipsis or isinstance(p, bool) for p in parts]):
+        return None
+    axes = sum([p.ndim if isinstance(p, Array | np.ndarray) and p.dtype == bool else 1 for p in parts])
+    if axes > x.ndim:
+        raise IndexError(f"too many indices: {axes} for {x.ndim} axes")
+    # Of each place the value that is put there last, by its number.
+    last = np.full(x.shape[:axes], -1)
+    host = tuple([p.numpy() if isinstance(p, Array) else p for p in parts])
+    shape, rest = last[host].shape, x.shape[axes:]
+    if 0 in (*shape, *rest):
+        return x
+    last[host] = np.arange(prod(shape)).reshape(shape)
+    m, values = package(), _array(values)
+    while values.ndim > len(shape) + len(rest) and values.shape[0] == 1:
+        values = values[0]
+    try:
+        values = m.broadcast_to(values, (*shape, *rest))
+    except ValueError:
+        raise ValueError(f"values of shape {values.shape} cannot be broadcast to {(*shape, *rest)}") from None
+    found = take(reshape(values, (prod(shape), *rest)), last, 0, mode="clip")
+    return m.where((last >= 0)[(..., *[None] * len(rest))], found, x)
 
 
 def spread(values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
