@@ -23,16 +23,19 @@ Host = Literal["auto", "never"]
 Fallback = Literal["auto", "numpy", "error"]
 Specialise = Literal["auto", "always"]
 #: How exact products of float32 can be asked to be, and by what names: "high" is another one of "highest".
-Level = Literal["highest", "default"]
+#: "fixed" is the highest in one order of combination, which `deterministic` asks for.
+Level = Literal["highest", "default", "fixed"]
 Precision = Literal["highest", "high", "default"]
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "tuning": get_args(Tuning), "host": get_args(Host), "fallback": get_args(Fallback),
     "specialise": get_args(Specialise), "precision": get_args(Precision), "debug": (0, 1, 2, 3, 4),
+    "deterministic": (False, True),
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "auto",
     "specialise": "auto", "precision": "highest", "debug": 0, "schedule": None, "memory_limit": None,
+    "deterministic": False,
 }  # fmt: skip
 _VARIABLES = {
     "tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "precision": "MDHNP_PRECISION", "debug": "MDHNP_DEBUG",
@@ -58,7 +61,7 @@ class Mode:
     @property
     def of_views(self) -> "Mode":
         """The same settings for operands that are views of a device's own memory."""
-        return _mode("never", self.tuning, self.specialise, self.precision, self.schedules, self.memory_limit, True)
+        return _made("never", self.tuning, self.specialise, self.precision, self.schedules, self.memory_limit, True)
 
     @cached_property
     def decides(self) -> Literal["never", "estimates", "measurements"]:
@@ -75,10 +78,10 @@ class Mode:
     def at(self, where: str, precision: Any = None, memory_limit: Any = None) -> "Mode":
         """The same settings for a call that says some itself, which are not None; `where`, for errors, is the call."""
         level: Any = self.precision if precision is None else _checked("precision", precision, f"{where}: precision")
-        limit = self.memory_limit
+        limit, fixed = self.memory_limit, self.precision == "fixed"
         if memory_limit is not None:
             limit = _checked("memory_limit", memory_limit, f"{where}: memory_limit")
-        return _mode(self.host, self.tuning, self.specialise, level, self.schedules, limit)
+        return _mode(self.host, self.tuning, self.specialise, level, self.schedules, limit, fixed)
 
 
 #: As many as entries are kept, each of which is of one mode.
@@ -87,17 +90,19 @@ _made = lru_cache(maxsize=4096)(Mode)
 
 def _mode(
     host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, schedules: Any, memory_limit: int | None,
-    resident: bool = False,
+    deterministic: bool,
 ) -> Mode:  # fmt: skip
     if schedules:  # they say all that is chosen otherwise
         host, tuning, specialise = "never", "off", "always"
     level: Level = "highest" if precision == "high" else precision
-    return _made(host, tuning, specialise, level, schedules or (), memory_limit, resident)
+    if deterministic:  # NumPy, and kernels for all sizes, add in orders of their own
+        host, specialise, level = "never", "always", "fixed"
+    return _made(host, tuning, specialise, level, schedules or (), memory_limit, False)
 
 
-_MODE = ("host", "tuning", "specialise", "precision", "schedule", "memory_limit")
+_MODE = ("host", "tuning", "specialise", "precision", "schedule", "memory_limit", "deterministic")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
-    _ = _mode(*_each, (), None).of_views  # now, when no two threads can make one
+    _ = _mode(*_each, (), None, False).of_views  # now, when no two threads can make one
 
 _changing = process.lock()
 
@@ -232,6 +237,13 @@ class Config:
         "Where they would take more, steps are computed part by part; where no parts are small enough, the call is a "
         "MemoryError. None: half of what is free when the call is first made, if parts can be as small. The "
         "environment variable ``MDHNP_MEMORY_LIMIT`` gives the first value.",
+    )
+
+    deterministic: bool = _setting(
+        "deterministic",
+        "Whether floats are combined in one order that depends on the computation alone, with every product rounded: "
+        "results of sums are then the same bits on every device, in every process, tuned or not. Kernels compute all "
+        "calls. What runtimes compute differently, as ``exp``, still differs.",
     )
 
     @property

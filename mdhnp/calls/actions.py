@@ -61,6 +61,8 @@ def only_kernels(p: Progress, _: Any) -> "tuple[Device, str] | None":
         why = "its operands are on the device"
     elif request.mode.schedules:
         why = "config.schedule says how"
+    elif request.mode.precision == "fixed":
+        why = "config.deterministic"
     elif request.mode.decides == "never":
         why = "config.host is 'never'"
     elif request.numpy is None:

@@ -187,9 +187,9 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
     return tuple((found[part.mdhom], part) for part in parts)
 
 
-def apart(graph: Graph, devices: Sequence[Device]) -> Graph:
-    """Take apart what is fused where some device cannot compute it as one."""
-    return all_apart(graph, lambda h: all([fits(h, device) for device in devices]))
+def apart(graph: Graph, devices: Sequence[Device], mode: Mode) -> Graph:
+    """Take apart what is fused where some device cannot compute it as one, or the order of combination is fixed."""
+    return all_apart(graph, lambda h: mode.precision != "fixed" and all([fits(h, device) for device in devices]))
 
 
 def fits(h: Computation, device: Device) -> bool:

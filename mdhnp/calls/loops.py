@@ -52,7 +52,7 @@ def within_limit(call: "CallRequest", graph: Graph) -> Within | None:
     MemoryError if they cannot, and the settings or the call say the limit; or if all at once, without temporaries, it
     would take many times as long.
     """
-    if any([0 in step.mdhom.extents for step in graph.steps]) or call.mode.schedules:
+    if any([0 in step.mdhom.extents for step in graph.steps]) or call.mode.schedules or call.mode.precision == "fixed":
         return None
     said = least_limit(call.mode.memory_limit, call.described.memory_limit)
     limit = _default(call, graph) if said is None else said

@@ -65,7 +65,12 @@ def are_searched(call: "CallRequest") -> bool:
     """Whether there is something to search: nobody has, the settings let it, and memory does."""
     written, mode = call.written, call.mode
     empty = any([0 in step.mdhom.extents for step in written.steps])
-    if mode.tuning not in ("auto", "background") or empty or written == call.described.mdhom:
+    if (
+        mode.tuning not in ("auto", "background")
+        or mode.precision == "fixed"
+        or empty
+        or written == call.described.mdhom
+    ):
         return False
     if any([measured(written, device) for device in call.devices]):
         return False

@@ -61,12 +61,14 @@ class CallRequest:
             return replace(self, devices=()).plan()  # NumPy computes what it can
         graph = self._graph()
         if self.devices and self.devices[0].several:
+            if self.mode.precision == "fixed":
+                raise ValueError("config.deterministic: several devices combine in an order of their own; use one")
             group: Any = self.devices[0]
             plan = group.executor.plan_of(graph, self.function, group, self.mode, self.described.into)
             return Start(plan) if plan is not None else replace(self, devices=group.members).plan()
         graph = least_work(graph)
         if self.devices and any([len(s.mdhom.mdhoms) > 1 for s in graph.steps]):
-            graph = loading.kernels.apart(graph, self.devices)
+            graph = loading.kernels.apart(graph, self.devices, self.mode)
         if len(graph.steps) > 1 and (within := loops.within_limit(self, graph)) is not None:
             return self.in_loops(*within)
         requests = self._requests(graph)
@@ -79,7 +81,7 @@ class CallRequest:
     def _graph(self) -> Graph:
         """Give the graph that is computed: of those by which rules may be applied, the fastest known."""
         usual = self.described.graph
-        if self.described.written is None:
+        if self.described.written is None or self.mode.precision == "fixed":
             return usual
         if not self.devices:
             return _for_numpy(usual, self.written)

@@ -218,6 +218,8 @@ def _may_contract(h: MdHom) -> bool:
 
     A scalar function that adds and multiplies itself means what NumPy computes, with every product rounded.
     """
+    if h.precision == "fixed":
+        return False
     functions = [h.scalar, *([h.finish] if h.finish else [])]
     if h.operator is not None:
         functions.append(h.operator.function)

@@ -126,9 +126,10 @@ class MdHom(Computation):
         operators are mixed.
     segments : tuple of Segment
         Reduced dimensions of which some points only count, which an array of offsets says.
-    precision : {"highest", "default"}
+    precision : {"highest", "default", "fixed"}
         What products of float32 are asked to be, at least: as exact as the type, or what matrix instructions give of
-        three products of parts of the factors, or of factors rounded to 11 bits.
+        three products of parts of the factors, or of factors rounded to 11 bits. "fixed" is as exact as the type, with
+        every product rounded and floats combined in the one order that the MDH alone decides.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def _combining(
     parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
     nested = len({c.operator for c in along.values()}) > 1
-    return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested), order)
+    return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested, h.precision), order)
 
 
 def finish_inputs(h: MdHom) -> tuple[int, ...]:

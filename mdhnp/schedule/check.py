@@ -10,6 +10,7 @@ from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
+from mdhnp.schedule.fixed import check_order
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
@@ -44,6 +45,7 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
+    check_order(h, s)
     _check_segments(h, s)
     check_ahead(h, s)
     check_atom(h, s, caps)

@@ -7,7 +7,7 @@ ones, kept in local memory; products want tiles of both operands there, and matr
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from math import gcd, prod
 
 from mdhnp.fusion.streamed import streamed
@@ -18,7 +18,9 @@ from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_candidates
+from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles
+from mdhnp.schedule.model import seconds
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, shared_groups, tile_counts
 from mdhnp.schedule.segments import segment_candidates
@@ -41,6 +43,9 @@ _TOGETHER = 2
 #: the most of them; points of a work-item that are read before any is used.
 _LONG, _SHORT, _ITEMS, _MOST, _AHEAD = 16, 4, 128, 1024, 4
 
+#: Candidates of any order of combination, of which those in a fixed order are made.
+_RANKED = 64
+
 #: Gives the schedule of an MDH by the dimensions that are shared, and which inputs are in local memory.
 _Own = Callable[[MdHom, Sequence[int], Sequence[bool]], Schedule | None]
 
@@ -54,6 +59,8 @@ def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
         return _rows_candidates(h, caps)
     if isinstance(h, Chain):
         return chain_candidates(h, caps)
+    if is_fixed(h):
+        return _fixed_candidates(h.last, caps)
     if h.last.segments:
         return segment_candidates(h.last, caps)
     return gpu_candidates(h.last, caps) if caps.kind == "gpu" else cpu_candidates(h.last, caps)
@@ -65,6 +72,15 @@ def default(h: Computation, caps: DeviceCaps) -> Schedule:
     if found is None:
         raise IllegalSchedule(f"local memory: no tile of what is fused fits in {caps.local_memory} bytes, or products")
     return found
+
+
+def _fixed_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield what the first candidates of any order are in the fixed order, as the cost model ranks them."""
+    free, able = replace(h, precision="highest"), replace(caps, atoms=())
+    near = [*islice(candidates(free, able), _RANKED), fallback(h)]
+    found = [s for s in dict.fromkeys([in_fixed_order(h, s) for s in near]) if is_legal(h, s, caps)]
+    times = seconds(AccessPattern(h), found, caps)
+    yield from [s for _, _, s in sorted(zip(times, range(len(found)), found, strict=True))]
 
 
 def _rows_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:

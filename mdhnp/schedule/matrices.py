@@ -132,7 +132,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     types = {h.inputs[number].dtype.name for p in found for number, _ in (p.left, p.right)}
     result, *others = {t.name for t in h.scalar.dtypes}
     negated = any(p.negated for p in found)
-    if not found or others or any(p.bytes for p in found):
+    if not found or others or any(p.bytes for p in found) or h.precision == "fixed":
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
     able = [atom for atom in able if not atom.wide or atom.packed == 1 or len(found) == 1]
@@ -183,12 +183,14 @@ def as_summed(h: MdHom, atom: Atom) -> MdHom:
 
 
 def at_precision(h: Computation, precision: Level, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
-    """The same with products of a precision; of the highest, where none of a device's instructions differs by that.
+    """The same at a level of precision; of products at the highest, where none of a device's instructions differs.
 
     So float64 keeps the highest, and MDHs are told apart only where results may differ.
     """
     if not isinstance(h, MdHom) or precision == h.precision == "highest":
         return h
+    if precision == "fixed":
+        return replace(h, precision=precision) if any([t.kind in "fc" for t in h.scalar.dtypes]) else h
     asked, exact = (h if h.precision == p else replace(h, precision=p) for p in (precision, "highest"))
     given, enough = ({atom.name for atom in allowed(each)} & {*atoms} for each in (asked, exact))
     return exact if given == enough else asked

@@ -18,6 +18,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import candidates
+from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.matrices import Matrices, corrected
@@ -114,7 +115,7 @@ class Search:
             kind = _kind(batch, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
-            candidate = schedule(self._access, batch, int(row), self._caps)
+            candidate = self._of(batch, int(row))
             if candidate not in found and is_legal(self._h, candidate, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
                 found[candidate] = None
@@ -145,11 +146,16 @@ class Search:
             liking = self._rng.random(len(liking)) if explore else liking
             for row in np.argsort(liking, kind="stable"):
                 at = int(row)
-                found = listed[at] if at < len(listed) else schedule(self._access, batch, at - len(pool), self._caps)
+                found = listed[at] if at < len(listed) else self._of(batch, at - len(pool))
                 new = found not in self._asked and found not in self._old
                 if new and is_legal(self._h, found, self._caps):
                     return found
         return None
+
+    def _of(self, batch: Batch, row: int) -> Schedule:
+        """The schedule of a row; in the fixed order of combination where there is one."""
+        found = schedule(self._access, batch, row, self._caps)
+        return in_fixed_order(self._h.last, found) if is_fixed(self._h) else found
 
     def _beside(self, parents: list[Schedule]) -> Batch:
         """What is left of the shortlist, then neighbours of schedules without matrix instructions."""

@@ -1,0 +1,97 @@
+"""One order of combination for all schedules and devices, so that sums of floats have the same bits everywhere.
+
+What a schedule may choose of reduced and scanned dimensions is chosen here, by the MDH alone: a result is the sum of
+fixed parts, each of chunks that are added with compensation, each of which a few accumulators add up term by term. All
+else (kept dimensions' tiles, vectors, work-groups and work-items, copies) is left to the schedule.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from mdhnp.mdh import Computation, MdHom
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.accuracy import longest_chain
+from mdhnp.schedule.schedule import Schedule, even_groups, require, tile_counts
+
+#: Bytes of the accumulators that add up one chunk, where neighbouring terms lie in memory as neighbours.
+_BYTES = 64
+#: Parts of few results' reductions, one a work-group, and terms from which on they have several.
+_PARTS, _LONG = 64, 1 << 17
+
+
+def is_fixed(h: Computation) -> bool:
+    """Whether the order of combination is fixed, and matters: floats are combined."""
+    combines = isinstance(h, MdHom) and bool(h.combined)
+    return h.precision == "fixed" and combines and any([t.kind == "f" for t in h.last.scalar.dtypes])
+
+
+def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
+    """Return the schedule of the fixed order that leaves as much as possible of another one as it is."""
+    lanes, combined = _lanes(h), h.combined
+    tile, groups = _chunk(h, lanes), [1] * h.rank
+    along = combined[-1] if lanes > 1 else s.vector_dim if s.vector_dim in h.dims("cc") else -1
+    width = lanes if lanes > 1 else s.vector_width if along >= 0 else 1
+    private, local = list(s.private_tile), list(s.local_tile)
+    for d in range(h.rank):
+        if d in combined:
+            private[d], local[d] = lanes if d == along else 1, tile[d]
+        elif d == s.vector_dim != along:
+            private[d] = max(private[d] // s.vector_width, 1)
+    items = [1 if d in combined else n for d, n in enumerate(s.num_wi)]
+    for d in h.dims("cc"):  # partial results stay in registers
+        local[d] = min(private[d] * items[d], h.extents[d])
+    tiles = tile_counts(h.extents, local)
+    for d in h.dims("cc"):
+        groups[d] = even_groups(tiles[d], s.num_wg[d])
+    longest = max(combined, key=lambda d: tiles[d])
+    groups[longest] = even_groups(tiles[longest], _parts(h))
+    return replace(
+        s, num_wg=tuple(groups), num_wi=tuple(items), local_tile=tuple(local), private_tile=tuple(private),
+        vector_dim=along, vector_width=width, results="private", combine_on="local", combine_every=1, stages=1,
+        atom="", atom_dims=(), second=None, global_order=_at_last(s.global_order, combined),
+        local_order=_at_last(s.local_order, combined),
+    )  # fmt: skip
+
+
+def check_order(h: MdHom, s: Schedule) -> None:
+    """Raise IllegalSchedule where a schedule combines in another than the fixed order."""
+    if is_fixed(h):
+        found = in_fixed_order(h, s)
+        differs = [name for name in vars(s) if getattr(s, name) != getattr(found, name)]
+        said = ", ".join([f"{name} {getattr(s, name)} instead of {getattr(found, name)}" for name in differs])
+        require(found == s, f"config.deterministic: another order of combination: {said}")
+
+
+def _lanes(h: MdHom) -> int:
+    """Accumulators of one result: several where neighbours in memory are terms of a sum, not of several sums."""
+    operator, access, last = h.operator, AccessPattern(h), h.combined[-1]
+    lanes = _BYTES // max([t.itemsize for t in (*h.scalar.dtypes, *h.scalar.parameters)])
+    apart = h.calls_text or h.segments or h.dims("ps") or h.extents[last] < lanes
+    free = operator is not None and operator.commutative and operator.identity is not None
+    inside = access.near_any(last) and not any(map(access.near_any, h.dims("cc")))
+    return min(lanes, 16) if free and inside and not apart else 1
+
+
+def _chunk(h: MdHom, lanes: int) -> dict[int, int]:
+    """Points of the chunks that are added up without compensation, in each combined dimension; the last is filled."""
+    whole = {*h.dims("ps"), *(s.dim for s in h.segments)}
+    tile, left = {}, longest_chain(h)
+    for d in reversed(h.combined):
+        terms = left * (lanes if d == h.combined[-1] else 1)
+        tile[d] = h.extents[d] if d in whole else min(h.extents[d], terms)
+        left = max(left // -(-tile[d] // (lanes if d == h.combined[-1] else 1)), 1)
+    return tile
+
+
+def _parts(h: MdHom) -> int:
+    """Parts in which a reduction is computed."""
+    if h.segments or h.dims("ps") or prod(h.extents[d] for d in h.combined) < _LONG:
+        return 1
+    operator = h.operator
+    free = operator is not None and operator.commutative and operator.identity is not None
+    return max(_PARTS // prod(h.extents[d] for d in h.dims("cc")), 1) if free else 1
+
+
+def _at_last(order: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    return (*(d for d in order if d not in dims), *dims)

@@ -1,0 +1,124 @@
+"""One order of combination: the same bits by every schedule, on every device; these are pinned."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.calls.kernels import staged
+from mdhnp.calls.store import forget
+from mdhnp.mdh import Computation
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.fixed import in_fixed_order, is_fixed
+from mdhnp.tuning.search.space import sample, schedule
+
+RNG = np.random.default_rng(0)
+A, B = RNG.standard_normal((137, 311)).astype(np.float32), RNG.standard_normal((311, 93)).astype(np.float32)
+V, D = RNG.standard_normal(300_007).astype(np.float32), RNG.standard_normal(200_001)
+C = (RNG.standard_normal((40, 50)) + 1j * RNG.standard_normal((40, 50))).astype(np.complex64)
+T = RNG.standard_normal((9, 20_000)).astype(np.float32)
+
+#: Calls, and the first digits of a hash of their results.
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "product": (lambda: mdhnp.matmul(A, B), "aa56443a9c7c"),
+    "product of rows": (lambda: mdhnp.einsum("ik,jk->ij", A, A), "e8284abfcf64"),
+    "product of a vector": (lambda: mdhnp.matmul(A, B[:, 0].copy()), "bc8db37a1727"),
+    "complex product": (lambda: mdhnp.matmul(C, C.T), "0c02ee769138"),
+    "three operands": (lambda: mdhnp.einsum("ij,jk,kl->il", A, B, B.T), "9751822bf9a2"),
+    "long sums of few results": (lambda: mdhnp.matmul(T, T.T), "d9c874be333b"),
+    "sum": (lambda: mdhnp.einsum("i->", V), "01899ae1002e"),
+    "dot of doubles": (lambda: mdhnp.dot(D, D), "ac2c148f02fe"),
+    "sum of columns": (lambda: mdhnp.einsum("ij->j", A), "5a49022d899d"),
+    "mean of all": (lambda: mdhnp.mean(mdhnp.asarray(A)), "0a71c7d79c67"),
+    "variance": (lambda: mdhnp.var(mdhnp.asarray(A), axis=1), "effa1bf7d388"),
+    "scan": (lambda: mdhnp.cumulative_sum(mdhnp.asarray(V[:5000])), "b995e88d196f"),
+    "stencil": (lambda: mdhnp.stencil(V[:5000], [0.25, 0.5, 0.3]), "ca05ea1cdbde"),
+    "fused": (lambda: mdhnp.fuse(lambda a: a / mdhnp.sum(a * a, axis=1, keepdims=True))(A), "401ee2c89a83"),
+}
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[None]:
+    forget()
+    with mdhnp.config(deterministic=True, tuning="off"):
+        yield
+    forget()
+
+
+def bits(call: Callable[[], Any]) -> str:
+    found = call()
+    array = found.numpy() if isinstance(found, mdhnp.Array) else np.asarray(found)
+    return hashlib.sha256(array.tobytes()).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bits_are_those_of_every_device(device: Device, name: str) -> None:
+    call, pinned = CALLS[name]
+    assert bits(call) == pinned
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bits_are_those_of_every_schedule(device: Device, name: str) -> None:
+    """Random schedules, as far as the order leaves them free."""
+    call, pinned = CALLS[name]
+    launches = mdhnp.explain(call).launches
+    rng, tried = np.random.default_rng(1), set()
+    for _ in range(4):
+        chosen = [drawn(h, device, rng) for plan in launches for h in [s.mdhom for s in staged(plan.mdhom)]]
+        tried.add(tuple(chosen))
+        with mdhnp.config(schedule=chosen):
+            assert bits(call) == pinned
+    assert len(tried) > 1 or name in ("sum", "dot of doubles", "mean of all", "scan")  # which leave nothing free
+
+
+def drawn(h: Computation, device: Device, rng: np.random.Generator) -> Schedule:
+    """A random legal schedule of those that a search looks at."""
+    access = AccessPattern(h.last)
+    batch = sample(access, device.caps, 500, rng)
+    for row in rng.permutation(len(batch)):
+        found = schedule(access, batch, int(row), device.caps)
+        found = in_fixed_order(h.last, found) if is_fixed(h) else found
+        if is_legal(h, found, device.caps):
+            return found
+    raise AssertionError("no legal schedule")
+
+
+def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    (found,) = mdhnp.tune(mdhnp.matmul, A, B, budget=3.0, evaluations=6, progress=False)
+    assert found.mdhom.precision == "fixed" and {m.status for m in found.measurements} <= {"ok", "slow"}
+    assert len(found.measurements) > 1
+    assert all(in_fixed_order(found.mdhom, m.schedule) == m.schedule for m in found.measurements)
+    assert bits(CALLS["product"][0]) == CALLS["product"][1]
+
+
+def test_other_orders_are_illegal(device: Device) -> None:
+    with mdhnp.config(deterministic=False, host="never"):
+        (free,) = mdhnp.explain(mdhnp.matmul, A, B).schedules
+    with (
+        mdhnp.config(schedule=free.at(2, num_wg=3, local_tile=104)),
+        pytest.raises(mdhnp.IllegalSchedule, match=r"config\.deterministic: another order of combination: num_wg "),
+    ):
+        mdhnp.matmul(A, B)
+
+
+def test_kernels_compute_and_products_are_rounded(device: Device) -> None:
+    shown = mdhnp.explain(mdhnp.matmul, A[:3, :3].copy(), B[:3, :3].copy())
+    assert shown.launches[0].why == "config.deterministic"
+    assert "FP_CONTRACT OFF" in shown.source and "FP_CONTRACT ON" not in shown.source
+    integers = mdhnp.explain(mdhnp.matmul, np.ones((9, 9), np.int32), np.ones((9, 9), np.int32))
+    assert integers.launches[0].mdhom.precision == "highest"  # any order gives the same
+
+
+def test_several_devices_are_refused(device: Device) -> None:
+    a = mdhnp.distribute(A, devices=[device, device] if device.kind == "gpu" else "cpu/2")
+    with pytest.raises(ValueError, match=r"config\.deterministic: several devices"):
+        mdhnp.sum(a)
