@@ -67,6 +67,20 @@ def _weighted(q: Any, k: Any, v: Any, w: Any) -> Any:
     return np.where(w > 0, powers / (w * w + 1), powers.dtype.type(0)) @ v
 
 
+def _normalised(q: Any, k: Any, v: Any) -> Any:
+    """Weights are divided before they are used."""
+    s = _scores(q, k)
+    powers = np.exp(s - s.max(axis=-1, keepdims=True))
+    return (powers / powers.sum(axis=-1, keepdims=True)) @ v
+
+
+def _of_squares(q: Any, k: Any, v: Any) -> Any:
+    """Divided by what is no sum of the same, and may be 0 where they are not."""
+    s = _scores(q, k)
+    powers = np.exp(s - s.max(axis=-1, keepdims=True))
+    return (powers / (powers * powers).sum(axis=-1, keepdims=True)) @ v
+
+
 def _unlike(q: Any, k: Any, v: Any) -> Any:
     """The exponent is another one, so that no factor corrects it."""
     s = _scores(q, k)
@@ -113,7 +127,7 @@ def _run(made: Rows, s: Schedule, arrays: list[Any]) -> Any:
     ("function", "others"),
     [
         (_attention, []), (_masked, [(64, 41)]), (_biased, [(64, 41)]), (_biased, [(41,)]), (_sums, []),
-        (_weighted, [(64, 41)]),
+        (_weighted, [(64, 41)]), (_normalised, []),
     ],
 )  # fmt: skip
 def test_the_form_is_the_same_computation_in_any_tiles(function: Any, others: list[Any]) -> None:
@@ -150,7 +164,7 @@ def test_kernels_stay_inside(shape: Any) -> None:
     np.testing.assert_allclose(_run(made, found[-1], arrays), _attention(*arrays), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", [_unlike, _squared])
+@pytest.mark.parametrize("function", [_unlike, _squared, _of_squares])
 def test_what_no_factor_corrects_has_no_such_form(device: Device, function: Any) -> None:
     arrays = _operands((), 128, 128, 8)
     steps = mdhnp.fuse(function).rewriting(*arrays).after.steps

@@ -6,7 +6,7 @@ only. Each tile combines as if the maximum so far was the last one, and what til
 Σ exp(h - m) · w becomes Σ exp(h - m') · w when it is multiplied by exp(m - m'), since products distribute over sums.
 
 Source: Tang et al., "RedFuser: An Automatic Operator Fusion Framework for Cascaded Reductions on AI Accelerators",
-whose condition `_kind_of` looks for: a function of an earlier result that is a factor of all that is combined. Dao, Fu,
+whose condition `kind_of` looks for: a function of an earlier result that is a factor of all that is combined. Dao, Fu,
 Ermon, Rudra & Ré, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", Algorithm 1.
 
 The form is rows itself: a graph that computes the same when there is one tile, so that the interpreter evaluates it.
@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, nan
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mdhnp.fusion.bounds import last_that_counts
+from mdhnp.fusion.dependence import FREE, Kind, kind_of
 from mdhnp.fusion.rule import ufunc
 from mdhnp.mdh import Affine, Function, Graph, MdHom, Rows, Step, View, is_product, rows, trace
 from mdhnp.mdh.combine import CC
@@ -101,52 +102,6 @@ def _dimensions(graph: Graph, dim: int) -> list[int] | None:
     return found if len(extents) == 1 else None
 
 
-class _Kind(NamedTuple):
-    """How what is computed of a tile depends on a maximum that is carried."""
-
-    #: Not at all; it is the maximum; what that is of, less the maximum; the exponential of that, as a factor.
-    name: Literal["free", "largest", "less", "scaled"]
-    #: The maximum's value.
-    largest: int = -1
-    #: The value that it is, or that it is the maximum of.
-    of: int = -1
-
-
-_FREE = _Kind("free")
-
-
-def _kind_of(f: Function, given: Sequence[_Kind | None]) -> _Kind | None:
-    """Tell how a function's only result depends on maxima, from how its parameters do; None where it is another way."""
-    kinds: dict[int, _Kind | None] = {}
-    for n in f.live():
-        step = f.body[n]
-        args = [kinds[a] for a in step.args]
-        kinds[n] = given[step.position] if step.op == "param" else _combined(f, n, args)
-    return kinds[f.results[0]] if len(f.results) == 1 else None
-
-
-def _combined(f: Function, n: int, args: Sequence[_Kind | None]) -> _Kind | None:
-    step, names = f.body[n], [a.name if a is not None else "" for a in args]
-    dependent = [a for a in args if a is not None and a.name != "free"]
-    if not dependent and "" not in names:
-        return _FREE
-    if len({a.largest for a in dependent}) != 1:
-        return None
-    kind = dependent[0]._replace(name="scaled")
-    match step.op, names:
-        case "subtract", ["free", "largest"]:
-            return kind._replace(name="less") if args[0] is not None and args[0].of == kind.of else None
-        case "exp", ["less"]:
-            return kind
-        case ("multiply", ["scaled", "free"] | ["free", "scaled"]) | ("divide", ["scaled", "free"]):
-            return kind
-        case "where", ["free", *_]:
-            choices = [(k, f.body[a]) for k, a in zip(names[1:], step.args[1:], strict=True)]
-            fits = [k == "scaled" or (s.op == "const" and literal_value(s.literal, s.dtype) == 0) for k, s in choices]
-            return kind if all(fits) else None
-    return None
-
-
 class _Made(NamedTuple):
     """A step of the online form, whose values have numbers of their own: arrays given, then in the order of making."""
 
@@ -167,7 +122,7 @@ class _Form:
         #: Of values of the rows: those of the form; which are known after all tiles only; how others depend on maxima.
         self._place = {p: p for p in range(h.graph.given)}
         self._late: set[int] = set()
-        self._kinds: dict[int, _Kind | None] = dict.fromkeys(self._place, _FREE)
+        self._kinds: dict[int, Kind | None] = dict.fromkeys(self._place, FREE)
         #: Of maxima: what tiles subtract, and by what sums of tiles before are multiplied.
         self._subtracted: dict[int, int] = {}
         self._corrections: dict[int, int] = {}
@@ -210,23 +165,48 @@ class _Form:
             made = self._add(self._after if late else self._before, step.mdhom.last, inputs)
             self._place |= zip(values, made, strict=True)
             self._late |= {*values} if late else set()
-            self._kinds |= dict.fromkeys(values, None if late else _FREE)
+            self._kinds |= dict.fromkeys(values, None if late else FREE)
             return True
         h = step.mdhom.last
+        if self._is_normalised(n):
+            return True
         given = [self._kind_read(step.inputs[k]) for k, _ in h.accesses]
-        kind = _kind_of(h.scalar, given)
+        kind = kind_of(h.scalar, given)
         if len(values) > 1 or kind is None or (kind.name != "free" and h.dims("pw") and ufunc(h) != "add"):
             return False
         if h.combine[dim].kind == "pw":
             return self._reduce(n, kind)
-        kind = kind if h.finish is None else _kind_of(h.finish, [kind, *given])
+        kind = kind if h.finish is None else kind_of(h.finish, [kind, *given])
         self._kinds[values[0]] = kind
         self._bounds[values[0]] = last_that_counts(h.finish or h.scalar, dim, self._h.shared[n][-1])
         inputs, views = self._operands(n)
         self._place[values[0]] = self._add(self._tile, replace(h, inputs=views), inputs, dim)[0]
         return kind is not None
 
-    def _kind_read(self, value: int) -> _Kind | None:
+    def _is_normalised(self, n: int) -> bool:
+        """Whether a step divides exponentials by their sum: then they stay, and what they are added up to is divided.
+
+        Σ (x / y) · w = (Σ x · w) / y, where y is the same for all terms, and not 0 since the largest x is 1.
+        """
+        step, h = self._graph.steps[n], self._graph.mdhom(n)
+        root, (value, *others) = h.scalar.body[h.scalar.results[0]], self._graph.values(n)
+        read = [h.scalar.body[a] for a in root.args]
+        if others or h.finish is not None or root.op != "divide" or any([s.op != "param" for s in read]):
+            return False
+        (top, a), (total, _) = [
+            (step.inputs[k], h.inputs[k].accesses[a]) for k, a in [h.accesses[s.position] for s in read]
+        ]
+        kind, made = self._kinds[top], self._graph.made_by.get(total)
+        if kind is None or kind.name != "scaled" or kind.over >= 0 or made is None or a != h.outputs[0].accesses[0]:
+            return False
+        sums = self._graph.mdhom(made[0])
+        added = ufunc(sums) == "add" and sums.finish is None and self._graph.steps[made[0]].inputs == (top,)
+        if not added or sums.scalar.body[sums.scalar.results[0]].op != "param":
+            return False
+        self._kinds[value], self._place[value] = kind._replace(over=total), self._place[top]
+        return True
+
+    def _kind_read(self, value: int) -> Kind | None:
         kind = self._kinds[value]
         return kind._replace(of=value) if kind is not None and kind.name == "free" else kind
 
@@ -246,7 +226,7 @@ class _Form:
             views.append(view)
         return values, tuple(views)
 
-    def _reduce(self, n: int, kind: _Kind) -> bool:
+    def _reduce(self, n: int, kind: Kind) -> bool:
         """Add a reduction along tiles: what it begins with, each tile's part, and what becomes of it after all."""
         step = self._graph.steps[n]
         h, (value,) = step.mdhom.last, self._graph.values(n)
@@ -284,7 +264,7 @@ class _Form:
         self._kinds[value] = None
         if self._is_largest(n, kind):
             correction, subtracted, top = self._add(self._tile, _turned(like), [start, carried])
-            self._kinds[value] = _Kind("largest", value, kind.of)
+            self._kinds[value] = Kind("largest", value, kind.of)
             self._corrections[value], self._subtracted[value], carried = correction, subtracted, top
         self._carried.append((start, carried))
         counts = kind.name == "scaled" or self._kinds[value] is not None
@@ -292,7 +272,7 @@ class _Form:
         self._place[value] = carried if self._kinds[value] else self._finished(n, like, carried, kind)
         return True
 
-    def _finished(self, n: int, like: MdHom, carried: int, kind: _Kind) -> int:
+    def _finished(self, n: int, like: MdHom, carried: int, kind: Kind) -> int:
         """Add what is done with what all tiles have combined, and give its number.
 
         Where the maximum is infinite or NaN, h - maximum is NaN somewhere, and so is the sum.
@@ -304,6 +284,9 @@ class _Form:
         if kind.name == "scaled":
             seen.append(self._row(kind.largest, n))
             read.append(self._place[kind.largest])
+        if kind.over >= 0:
+            seen.append(self._row(kind.over, n))
+            read.append(self._place[kind.over])
         before = len(seen)
         seen += [h.inputs[k] for k in places]
         read += [self._place[step.inputs[k]] for k in places]
@@ -314,12 +297,14 @@ class _Form:
         if kind.name == "scaled":
             top: Any = Symbol(recorder, numbers[1])
             total = where(np.isnan(top - top), dtype.type(nan), total)
+        if kind.over >= 0:
+            total = total / Symbol(recorder, numbers[2])
         results = (total.number,) if rest is None else recorder.paste(rest, [total.number, *numbers[before:]])
         function = Function(tuple(types), tuple(recorder.body), results)
         done = replace(like, scalar=function, inputs=tuple(seen), outputs=h.outputs)
         return self._add(self._after, done, read)[0]
 
-    def _is_largest(self, n: int, kind: _Kind) -> bool:
+    def _is_largest(self, n: int, kind: Kind) -> bool:
         """Whether it is the maximum, of each row, of what others may be compared with."""
         h, along = self._graph.mdhom(n), self._h.shared[n]
         plain = h.finish is None and h.scalar.body[h.scalar.results[0]].op == "param"
