@@ -70,6 +70,13 @@ def test_of_equal_distances_the_first_counts_and_nan_before_all(length: int, dev
             np.testing.assert_array_equal(fused(*given), squares(*given).argmin(axis=1))
 
 
+def test_a_million_rows_of_64_elements_are_traced() -> None:
+    """Whose differences, 256 TB, would have no addresses in a process."""
+    x = np.broadcast_to(np.float32(0), (10**6, 64))
+    (step,) = mdhnp.fuse(REDUCTIONS["sum"]).rewriting(x, x, x[:, 0]).after.steps
+    assert step.mdhom.extents == (10**6, 10**6)
+
+
 LARGE = """
 import resource, sys
 import numpy as np, mdhnp

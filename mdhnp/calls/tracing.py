@@ -5,7 +5,6 @@ read, so that NumPy slices and transposes them, and what a call would compute is
 has a value before the graph is run, and all that needs one is an error that names the line.
 """
 
-import mmap
 import sys
 from collections.abc import Callable, Sequence
 from math import prod
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import system
 from mdhnp.calls.assembly import PlacedBox, assembly, box_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described, least_limit
@@ -65,13 +63,33 @@ class ResultView(NamedTuple):
     offset: int
 
 
+class _Memory:
+    """Addresses from one on that no process has, so that arrays of all pairs of a million rows have some, too."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.__array_interface__: dict[str, Any] = {}
+
+    def view(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int, strides: tuple[int, ...] | None = None
+    ) -> Array:
+        """Give an array that lies there, whose base this is."""
+        there = {"version": 3, "data": (self.start + offset, False), "strides": strides}
+        self.__array_interface__ = there | {"shape": shape, "typestr": dtype.str}
+        return np.asarray(self)
+
+
+#: Where the addresses begin that no process has, where they end, and what all values' are multiples of.
+_FIRST, _LAST, _ALIGNED = 1 << 56, 1 << 62, 64
+
+
 class _Value(NamedTuple):
     """A value that will be: its number, its view as it will lie, and the first of its addresses."""
 
     number: int
     view: Array
     start: int
-    memory: mmap.mmap
+    memory: _Memory
 
 
 class Tracer:
@@ -90,6 +108,7 @@ class Tracer:
         self.constants: list[tuple[int, Array]] = []
         self.sortings: list[tuple[int, Sorting]] = []
         self.memory_limit: int | None = None
+        self._free = _FIRST
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
@@ -104,12 +123,12 @@ class Tracer:
         reach = 0 if strides is None else sum([abs(s) * max(n - 1, 0) for s, n in zip(strides, shape, strict=True)])
         size = max(prod(shape) * dtype.itemsize, reach + dtype.itemsize, 1)
         low = sum([-s * (n - 1) for s, n in zip(strides or (), shape, strict=False) if s < 0 and n])
-        try:
-            memory = system.addresses(size)
-        except OSError:
-            raise MemoryError(f"fuse: no addresses for an array of shape {shape} {line()}, {size} bytes") from None
-        view: Array = np.ndarray(shape, dtype, memory, low, strides)
-        value = _Value(len(self._values), view, view.__array_interface__["data"][0], memory)
+        memory = _Memory(self._free)
+        self._free += -(-size // _ALIGNED) * _ALIGNED
+        if self._free > _LAST:
+            raise MemoryError(f"fuse: no addresses for an array of shape {shape} {line()}, {size} bytes")
+        view = memory.view(shape, dtype, low, strides)
+        value = _Value(len(self._values), view, memory.start + low, memory)
         self._values.append(value)
         self._by_memory[id(memory)] = value
         return view
@@ -259,8 +278,8 @@ class Tracer:
         if value.view.dtype.kind != "c" or value.view.itemsize != 2 * size:
             raise TracingError(f"fuse: an array is seen as one of another type {line()}; use astype")
         imaginary = (_start(array) - value.start) % (2 * size)
-        first = _start(array) - imaginary - _start(np.ndarray(1, np.uint8, value.memory))
-        whole: Array = np.ndarray(array.shape, value.view.dtype, value.memory, first, array.strides)
+        first = _start(array) - imaginary - value.memory.start
+        whole = value.memory.view(array.shape, value.view.dtype, first, array.strides)
         function = (lambda z: z.imag) if imaginary else (lambda z: z.real)
         (part,) = self._noted(Graph.of(mapped(whole, function)), [whole])
         return self._seen(part, array_view(view.name, part, view.accesses, view.boundary, view.fill), rank)

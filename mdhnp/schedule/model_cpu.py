@@ -67,8 +67,8 @@ def _body(c: Tiling) -> Floats:
         elif _is_held(access, n):
             each = np.minimum(each, c.registers)  # from registers, or from the stack
         else:
-            # Lanes that are loaded one by one are put into the vector one by one, where arithmetic is done.
-            arithmetic += vectors * np.where(each > c.width, c.width, 0.0) / 2
+            # Lanes that are loaded one by one are put into the vector one by one: nothing else is done meanwhile.
+            arithmetic += vectors * np.where(each > c.width, each, 0.0) / 2
         loads += vectors * each
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
