@@ -7,7 +7,7 @@ compute.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ Array = npt.NDArray[Any]
 
 #: Bytes of temporaries up to which nobody asks how much memory is free, and part of that which they may take.
 _FEW, _SHARE = 1 << 26, 0.5
+#: How many times as many bytes as operands and results temporaries may take that NumPy makes before there are kernels.
+_TIMES = 4
 #: How many times as long one kernel may take in place of steps whose temporaries are too large in parts of any size.
 _SLOW = 16
 
@@ -93,6 +95,15 @@ def _default(call: "CallRequest", graph: Graph) -> int | None:
     """Give the limit where nobody says one: part of what is free; None where temporaries are few, or nobody knows."""
     made = sum([v.element_bytes for step in graph.steps for v in step.mdhom.outputs])
     return int(_SHARE * free) if made > _FEW and (free := _free(call)) else None
+
+
+def are_modest(call: "CallRequest", graph: Graph) -> bool:
+    """Whether temporaries, each there as long as it is read, are few bytes or not many times what the call moves."""
+    views = [graph.view(p) for p in graph.results if p in graph.made_by]
+    moved = sum([prod(layout.shape) * layout.itemsize for layout, _ in call.arrays])
+    moved += sum([v.element_bytes for v in views])
+    said = least_limit(call.mode.memory_limit, call.described.memory_limit)
+    return limited(graph, inf).nbytes <= min(max(_FEW, _TIMES * moved), inf if said is None else said)
 
 
 def _free(call: "CallRequest") -> int:

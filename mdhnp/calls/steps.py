@@ -67,6 +67,9 @@ class CallRequest:
             plan = group.executor.plan_of(graph, self.function, group, self.mode, self.described.into)
             return Start(plan) if plan is not None else replace(self, devices=group.members).plan()
         graph = least_work(graph)
+        immodest = self.described.written is not None and not self.devices and not loops.are_modest(self, graph)
+        if immodest and loops.loads():
+            return None
         if self.devices and any([len(s.mdhom.mdhoms) > 1 for s in graph.steps]):
             graph = loading.kernels.apart(graph, self.devices, self.mode)
         if len(graph.steps) > 1 and (within := loops.within_limit(self, graph)) is not None:
@@ -156,7 +159,7 @@ class CallRequest:
     def _as_written(self, requests: Sequence[Request]) -> Start | None:
         """Let NumPy compute what it has no functions for as it was written, until the helper has built kernels.
 
-        None where it can compute what rules made of it, is not to, or would take too long.
+        None where it can compute what rules made of it, is not to, or would take too long, or too much memory.
         """
         if self.mode.decides != "measurements":
             return None
@@ -164,7 +167,7 @@ class CallRequest:
         if not missing:
             return None
         usual = _for_numpy(self.described.graph, self.written)
-        if not _numpy_seconds(usual) <= HEAVY * price_of_kernels(missing[0]):
+        if not (_numpy_seconds(usual) <= HEAVY * price_of_kernels(missing[0]) and loops.are_modest(self, usual)):
             return None
         graph, spent, starts = least_work(usual), Spent(), []
         for step in graph.steps:
