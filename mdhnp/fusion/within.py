@@ -6,7 +6,7 @@ within the limit the cheapest one by `cost_of_step` is taken, in as few parts as
 which needs least, with loops inside of its parts, and others beside it. It must not know devices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from mdhnp.cost import usual
@@ -28,12 +28,16 @@ class Limited(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """The bytes of temporaries that are held while a step, or a loop by the number of its last step, is computed."""
+    """The temporaries that are held while a step, or a loop by the number of its last step, is computed."""
 
-    #: Of what is made before or stays after.
+    values: frozenset[int]
+    #: Their bytes, and those of what is there within a part.
     outside: int
-    #: Of what is there within a part.
-    inside: int = 0
+    inside: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.outside + self.inside
 
 
 def limited(graph: Graph, limit: float) -> Limited:
@@ -65,28 +69,30 @@ def cost(graph: Graph, loops: Sequence[Loop]) -> float:
 
 def _limited(graph: Graph, limit: float, *, holds_results: bool) -> Limited:
     loops: tuple[Loop, ...] = ()
-    most = _most(graph, loops, holds_results=holds_results)
-    while most > limit:
-        found = [_fitted(graph, loops, loop, limit, holds_results=holds_results) for loop in _candidates(graph, loops)]
+    while (worst := _worst(graph, loops, holds_results=holds_results)).nbytes > limit:
+        found = [
+            _fitted(graph, loops, loop, limit, holds_results=holds_results)
+            for loop in _candidates(graph, loops, {graph.made_by[p][0] for p in worst.values})
+        ]
         fitting = [one for one in found if one.nbytes <= limit]
         if fitting:
             return min(fitting, key=lambda one: cost(graph, one.loops))
-        least = min(found, key=lambda one: (one.nbytes, cost(graph, one.loops)), default=Limited(loops, most))
-        if least.nbytes >= most:
+        least = min(found, key=lambda one: (one.nbytes, cost(graph, one.loops)), default=None)
+        if least is None or least.nbytes >= worst.nbytes:
             break
-        loops, most = least
-    return Limited(loops, most)
+        loops = least.loops
+    return Limited(loops, worst.nbytes)
 
 
-def _candidates(graph: Graph, loops: Sequence[Loop]) -> Iterator[Loop]:
-    """All loops of steps that are in none."""
+def _candidates(graph: Graph, loops: Sequence[Loop], wanted: Set[int]) -> Iterator[Loop]:
+    """All loops of steps that are in none, one of the wanted ones at least."""
     taken = {n for loop in loops for n in loop.steps}
     for n, step in enumerate(graph.steps):
         if n in taken or not isinstance(step.mdhom, MdHom):
             continue
         for dim in range(step.mdhom.rank):
             loop = loop_along(graph, n, dim)
-            if loop is not None and taken.isdisjoint(loop.steps):
+            if loop is not None and taken.isdisjoint(loop.steps) and not wanted.isdisjoint(loop.steps):
                 yield loop
 
 
@@ -101,7 +107,7 @@ def _fitted(graph: Graph, loops: tuple[Loop, ...], loop: Loop, limit: float, *, 
     if points < 1:
         part = part_of_steps(graph, made, 0, 1).graph
         made = made._replace(inner=_limited(part, limit - whole.outside, holds_results=True).loops)
-    return Limited((*loops, made), _most(graph, (*loops, made), holds_results=holds_results))
+    return Limited((*loops, made), _worst(graph, (*loops, made), holds_results=holds_results).nbytes)
 
 
 def _even(points: int, extent: int) -> int:
@@ -112,9 +118,8 @@ def _even(points: int, extent: int) -> int:
     return rounded[0] if rounded else least
 
 
-def _most(graph: Graph, loops: Sequence[Loop], *, holds_results: bool) -> int:
-    held = _held(graph, loops, holds_results=holds_results)
-    return max([one.outside + one.inside for one in held.values()], default=0)
+def _worst(graph: Graph, loops: Sequence[Loop], *, holds_results: bool) -> _Held:
+    return max(_held(graph, loops, holds_results=holds_results).values(), key=lambda held: held.nbytes)
 
 
 def _held(graph: Graph, loops: Sequence[Loop], *, holds_results: bool) -> dict[int, _Held]:
@@ -132,8 +137,9 @@ def _held(graph: Graph, loops: Sequence[Loop], *, holds_results: bool) -> dict[i
         if place.get(n, n) != n:
             continue
         now.update(graph.values(n))
-        outside = sum([size[p] for p in now if holds_results or p not in graph.results])
-        found[n] = _Held(outside, _inside(graph, by_last[n]) if n in by_last else 0)
+        held = frozenset([p for p in now if holds_results or p not in graph.results])
+        inside = _inside(graph, by_last[n]) if n in by_last else 0
+        found[n] = _Held(held, sum([size[p] for p in held]), inside)
         now -= {p for p in now if ends[p] <= n and p not in graph.results}
     return found
 
@@ -141,7 +147,7 @@ def _held(graph: Graph, loops: Sequence[Loop], *, holds_results: bool) -> dict[i
 def _inside(graph: Graph, loop: Loop) -> int:
     """Bytes of what is there within a part, its result among them; a total and the next one may be there at a time."""
     part = part_of_steps(graph, loop, 0, loop.points).graph
-    most = _most(part, loop.inner, holds_results=True)
+    most = _worst(part, loop.inner, holds_results=True).nbytes
     return max(most, 2 * _result_bytes(graph, loop)) if loop.reduces(graph) else most
 
 
