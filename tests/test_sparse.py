@@ -295,3 +295,17 @@ def test_procedures_read_what_there_is(form: str, name: str, caps: Any, device: 
         outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
         run(program, built, given, outputs)
         np.testing.assert_array_equal(outputs[0], interpret(h, *given), f"{used}")
+
+
+def test_in_fused_functions(device: Device) -> None:
+    matrix, x = _matrix(), _whole(_N, 5)
+    fused = mdhnp.fuse(lambda x: np.tanh(mdhnp.matmul(matrix, x * 2) / 50))
+    for given in (x, mdhnp.asarray(x)):
+        np.testing.assert_allclose(fused(given), np.tanh(matrix @ (x * 2) / 50), 1e-14)
+
+
+@pytest.mark.parametrize("name", ["vector", "matrix", "matrix from the left", "dot", "sampled"])
+def test_on_several_devices(name: str, device: Device) -> None:
+    for form in ("csr", "coo", "bsr"):
+        with mdhnp.device("cpu/2"), config(host="never"):
+            _check(CASES[name], _as(_matrix(), form))
