@@ -171,9 +171,7 @@ def in_parts(call: "CallRequest", graph: Graph, loop: Loop) -> tuple[list[tuple[
             kept = kept and begun.kept
             entries[end - begin] = Entry(begun, None, tuple)
         parts.append((entries[end - begin], tuple([r.region for r in part.reads]), part.region))
-    joined = _joined(call, graph.mdhom(loop.last), None if not loop.reduces(graph) else loop.dims[-1], parts)
-    if joined is None:
-        return reads, None
+    joined = _joined(call, graph.mdhom(loop.last), loop.dims[-1] if loop.reduces(graph) else None, parts)
     return reads, Start(InParts(tuple(parts), joined), kept=kept)
 
 
@@ -186,11 +184,8 @@ def _of_region(layout: Layout, view: View, region: Region) -> Layout:
 
 def _joined(
     call: "CallRequest", h: MdHom, reduced: int | None, parts: Sequence[tuple[Entry, tuple[Region, ...], Region]]
-) -> Callable[[Array | None, Region, Array], Array] | None:
-    """Give what puts a part's result into its place, or combines it with the total; by kernels where arrays are views.
-
-    None where that takes OpenCL, which was loaded for it.
-    """
+) -> Callable[[Array | None, Region, Array], Array]:
+    """Give what puts a part's result into its place, or adds it to the total; by kernels where arrays are views."""
     (view,) = h.outputs
     if not call.mode.resident:
         if reduced is None:
