@@ -90,11 +90,12 @@ SIDES = {"left": "before(ordered[middle], value)", "right": "!before(value, orde
 
 def has_kernels(*arrays: Any) -> bool:
     """Whether kernels order such Arrays: where the host would have to copy them."""
-    return all([
-        type(x) is Array and x.device.own_memory and not x.device.several and not x.device.passing
-        and x.dtype.kind in "biuf" and x.size < _MOST
-        for x in arrays
-    ])  # fmt: skip
+    for x in arrays:  # mostly the first answer is no
+        if type(x) is not Array or not x.device.own_memory or x.device.several or x.device.passing:
+            return False
+        if x.dtype.kind not in "biuf" or x.size >= _MOST:
+            return False
+    return True
 
 
 @lru_cache(maxsize=64)

@@ -81,10 +81,10 @@ def _order(x: Any, axis: int, stable: bool) -> Any:
     example=">>> mdhnp.searchsorted(np.array([1, 2, 4]), np.array([2, 3]))\narray([1, 2])",
 )
 def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) -> Any:
-    given = [x1, x2] if sorter is None else [x1, x2, sorter]
-    if not ordering.has_kernels(*given) or x1.ndim != 1 or side not in ordering.SIDES:
-        return by_host(np.searchsorted, x1, x2, side, sorter)
-    return ordering.search(x1 if sorter is None else take(x1, sorter), x2, side)
+    kernels = ordering.has_kernels(x1, x2) and (sorter is None or ordering.has_kernels(sorter))
+    if kernels and x1.ndim == 1 and side in ordering.SIDES:
+        return ordering.search(x1 if sorter is None else take(x1, sorter), x2, side)
+    return by_host(np.searchsorted, x1, x2, side, sorter)
 
 
 @public(
