@@ -88,6 +88,17 @@ def fetch_region(view: View, region: Region, device: Device | None) -> View:
     return target
 
 
+def is_here(view: View, region: Region, device: Device) -> bool:
+    """Whether a device holds a region of a view, so that nothing is brought there to read it."""
+    if any([s.stop > n for s, n in zip(region, view.shape, strict=True)]):
+        return False
+    part = view[_key(region)]
+    thin = part[_key(tuple([slice(0, 1) if s == 0 else slice(None) for s in part.strides]))]
+    placement, box = placement_of(thin), box_of(thin)
+    own = [shard for shard in placement.shards if shard.device is device]
+    return not thin.size or any([holds(placement.valid(shard), box, box.whole) for shard in own])
+
+
 def _with_halo(view: View, region: Region, device: Device | None) -> View | None:
     """Give a region that goes on at the array's other end, where a device has room for that beside what it holds."""
     placement, box = placement_of(view), box_of(view)

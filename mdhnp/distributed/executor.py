@@ -13,7 +13,7 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.choose import Operand, choose, halos, price
-from mdhnp.distributed.exchange import fetch, fetch_region, store
+from mdhnp.distributed.exchange import fetch, fetch_region, is_here, store
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
@@ -78,15 +78,17 @@ class _Step:
     def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
         """Compute; gives views of the results."""
         operands = tuple([_operand(group, view) for view in inputs])
+        known = True
         try:
             stages = self._jobs[operands]
         except KeyError:
+            known = False
             if len(self._jobs) >= _MOST:
                 self._jobs.clear()
                 self._kernels.clear()
             stages = self._jobs[operands] = self._stages(group, operands)
         if stages is not None:
-            return _StepRun(inputs).results(stages, self.mdhom.outputs)
+            return _StepRun(inputs, known).results(stages, self.mdhom.outputs)
         assert self._apart is not None
         return self._apart.results(group, inputs)
 
@@ -134,24 +136,43 @@ def _operand(group: Group, view: NDArray) -> Operand:
 
 
 class _StepRun:
-    """A step on given views: its jobs, stage after stage."""
+    """A step on given views: its jobs, stage after stage; `compiled` says whether their kernels are."""
 
-    def __init__(self, inputs: Sequence[NDArray]) -> None:
-        self._inputs = inputs
+    def __init__(self, inputs: Sequence[NDArray], compiled: bool) -> None:
+        self._inputs, self._compiled = inputs, compiled
         self._found: list[list[NDArray]] = []  # of each task, in the order of their numbers
 
     def results(self, stages: Sequence[Sequence[_Job]], outputs: Sequence[View]) -> list[NDArray]:
         """Compute; gives views of the results."""
         for stage in stages:
-            found = threads.on_all([job.device for job in stage], [partial(self._compute, job) for job in stage])
-            each = zip(stage, found, strict=True)
+            each = zip(stage, self._stage(stage), strict=True)
             self._found += [[placed_on(job.device, view_of(a)) for a in arrays] for job, arrays in each]
         if len(stages[-1]) == 1:
             return self._found[-1]
         return [self._joined(stages[-1], n, view) for n, view in enumerate(outputs)]
 
-    def _compute(self, job: _Job) -> tuple[Array, ...]:
-        arrays = [self._read(one, job.device) for one in job.task.reads]
+    def _stage(self, jobs: Sequence[_Job]) -> list[tuple[Array, ...]]:
+        """Compute the jobs of one stage, on their devices side by side.
+
+        Where a device has memory of its own, what is read there comes after all kernels that were launched before. So
+        all of it is brought to where it is read, and then all kernels are launched, which takes no threads.
+        """
+        devices = [job.device for job in jobs]
+        own = [device.own_memory for device in devices]
+        if not any(own):
+            return threads.on_all(devices, [partial(self._computed, job) for job in jobs])
+        here = all([self._is_here(one, job.device) for job in jobs for one in job.task.reads])
+        reads = (threads.in_turn if here else threads.on_all)(devices, [partial(self._reads, job) for job in jobs])
+        launches = [partial(self._launched, job, arrays) for job, arrays in zip(jobs, reads, strict=True)]
+        return (threads.in_turn if all(own) and self._compiled else threads.on_all)(devices, launches)
+
+    def _computed(self, job: _Job) -> tuple[Array, ...]:
+        return self._launched(job, self._reads(job))
+
+    def _reads(self, job: _Job) -> list[NDArray]:
+        return [self._read(one, job.device) for one in job.task.reads]
+
+    def _launched(self, job: _Job, arrays: Sequence[NDArray]) -> tuple[Array, ...]:
         if job.room is None:
             return job.kernel(job.device, arrays)
         shape = tuple([r.stop - r.start for r in job.room])
@@ -159,6 +180,15 @@ class _StepRun:
         own = zip(job.task.writes[0], job.room, strict=True)
         job.kernel(job.device, arrays, memory[tuple([slice(w.start - r.start, w.stop - r.start) for w, r in own])])
         return (make(memory, job.device),)
+
+    def _is_here(self, one: Read, device: Device) -> bool:
+        """Whether nothing has to be brought to a device for it to read this."""
+        match one:
+            case Window(n, region):
+                return is_here(self._inputs[n], region, device)
+            case Stack() | Prefix():
+                return False
+        return True
 
     def _read(self, one: Read, device: Device) -> NDArray:
         match one:
@@ -199,6 +229,10 @@ class Distributed:
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         """Compute all steps; with `into`, put the only result into the last array."""
+        with threads.calling(self._group):
+            return self._results(arrays)
+
+    def _results(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         values = [lent(a) for a in arrays] if self._host else list(arrays)
         target = values.pop() if self._into else None
         with config(precision=self._mode.precision):

@@ -6,13 +6,17 @@ It must not know what is done.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from mdhnp.process import process
 from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 from mdhnp.warning import collected, warn
+
+#: The group whose calls are made, whose labels tell equal devices apart.
+_group: ContextVar[Group | None] = ContextVar("mdhnp_group", default=None)
 
 _threads: dict[Device, ThreadPoolExecutor] = process.table()
 
@@ -47,6 +51,11 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
     return [future.result() for future in failed or begun]
 
 
+def in_turn(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Do what :func:`on_all` does in the caller's thread, one job after the other: those that only enqueue."""
+    return [_done(device, job) for device, job in zip(devices, jobs, strict=True)]
+
+
 def _wait(futures: Sequence[Future[Any]], until: str) -> None:
     left: Any = True
     while left:
@@ -61,6 +70,22 @@ def _done(device: Device, job: Callable[[], Any]) -> Any:
 
 
 @contextmanager
+def calling(group: Group) -> Iterator[None]:
+    """Have errors in a block name devices as a group labels them."""
+    token = _group.set(group)
+    try:
+        yield
+    finally:
+        _group.reset(token)
+
+
+def _label(device: Device) -> str:
+    group = _group.get()
+    known = {} if group is None else dict(zip(group.members, group.labels, strict=True))
+    return known.get(device, f"{device.name} ({device.runtime})")
+
+
+@contextmanager
 def named(device: Device) -> Iterator[None]:
     """Have errors in a block name the device; one that is named already stays what it is."""
     try:
@@ -69,9 +94,9 @@ def named(device: Device) -> Iterator[None]:
         raise
     except (MemoryError, TypeError) as error:
         kind = MemoryError if isinstance(error, MemoryError) else TypeError
-        raise kind(f"{device.name} ({device.runtime}): {error}") from error
+        raise kind(f"{_label(device)}: {error}") from error
     except Exception as error:
-        raise _Failed(f"{device.name} ({device.runtime}): {type(error).__name__}: {error}") from error
+        raise _Failed(f"{_label(device)}: {type(error).__name__}: {error}") from error
 
 
 class _Failed(RuntimeError):
