@@ -121,9 +121,56 @@ def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
     assert (a @ copy).distribution.sizes == a.distribution.sizes  # type: ignore[attr-defined]
 
 
+#: A device for which all that moves takes as long as work, so that grids are worth it.
+FAR = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e3, handing=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["block", "overlap"])
+def test_blocks_along_several_axes(kind: str, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "machines", lambda group: (FAR,) * 4)
+    where = groups()["four"]()
+    for shape, axes, parts in (
+        ((9, 10), (0, 1), (2, 2)),
+        ((9, 10), (1, 0), (2, 2)),
+        ((2, 90), (0, -1), (1, 4)),
+        ((5, 6, 7), (0, 2), (2, 2)),
+        ((3, 3), (0, 1), (2, 2)),
+        ((1, 1), (0, 1), None),
+        ((0, 4), (0, 1), None),
+    ):
+        x = np.arange(np.prod(shape)).reshape(shape)
+        a = mdhnp.distribute(x, kind, axes, devices=where, weights=(1,) * 4, halo=2)
+        np.testing.assert_array_equal(a.numpy(), x)
+        np.testing.assert_array_equal((a * 2).numpy(), x * 2)
+        if parts is not None:
+            now = a.distribution
+            assert isinstance(now, BlockDistribution)
+            assert tuple(map(len, now.sizes)) == tuple(n for n in parts if n > 1)
+            assert mdhnp.distribute(a, kind, axes, halo=2, weights=(1,) * 4) is a
+        for other in KINDS:
+            for again in (0, (0, 1)):
+                np.testing.assert_array_equal(mdhnp.distribute(a, other, again).numpy(), x)
+        assert sum(part.size for part in a.parts) == x.size
+    a = mdhnp.distribute(np.zeros((8, 6)), "block", (0, 1), devices=where, weights=(2, 1, 2, 1))
+    assert a.distribution.sizes == ((4, 4), (4, 2))  # type: ignore[attr-defined]
+    stencil = mdhnp.distribute(np.ones((64, 64)), "overlap", (0, 1), devices=where, weights=(1,) * 4)
+    assert _moved(lambda: mdhnp.stencil(stencil, np.ones((3, 3)), "nearest")) == 0
+    with pytest.raises(ValueError, match="axis is empty"):
+        mdhnp.distribute(np.zeros((4, 6)), "block", (), devices=where)
+
+
+def test_copies_are_combined_to_blocks_along_several_axes(cut_always: None) -> None:
+    where = groups()["four"]()
+    a = mdhnp.distribute(np.zeros((4, 6), int), "copy", devices=where)
+    for n, part in enumerate(a.parts):
+        part[...] = 10**n
+    total = mdhnp.distribute(a, "block", (0, 1), combine="add")
+    np.testing.assert_array_equal(total.numpy(), np.full((4, 6), 1111))
+    assert total.distribution.axes == (0, 1)  # type: ignore[attr-defined]
+
+
 def test_four_devices_are_a_grid(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    far = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e3, handing=1e-3)
-    monkeypatch.setattr(executor, "machines", lambda group: (far,) * 4)
+    monkeypatch.setattr(executor, "machines", lambda group: (FAR,) * 4)
     where = groups()["four"]()
     x, y = np.random.default_rng(3).integers(-9, 9, (2, 21, 21))
     a, b = (mdhnp.distribute(v, devices=where, weights=(1,) * 4) for v in (x, y))
@@ -361,6 +408,30 @@ def test_a_device_that_fails_is_named(
     same((a + a).numpy(), A + A)  # nothing hangs
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_a_device_of_a_grid_that_fails_is_named_and_others_go_on(
+    number: int, cut_always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "machines", lambda group: (FAR,) * 4)
+    where = groups()["four"]()
+    x, y = np.random.default_rng(4).integers(-9, 9, (2, 21, 21))
+    a, b = (mdhnp.distribute(v, axis=(0, 1), devices=where, weights=(1,) * 4) for v in (x, y))
+    product = a @ b
+
+    def fail() -> None:
+        raise mdhnp.LaunchError("no power")
+
+    with monkeypatch.context() as patch:
+        _broken(where.members[number], patch, fail)
+        for compute in (lambda: a @ b, lambda: product.sum(axis=1), lambda: mdhnp.stencil(product, np.ones((3, 3)))):
+            with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[number])}: LaunchError: no power$"):
+                compute()
+        for part in product.parts:
+            if part.device is not where.members[number]:
+                np.testing.assert_array_equal((part + part).numpy(), 2 * part.numpy())
+    np.testing.assert_array_equal((a @ b).numpy(), x @ y)
+
+
 def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     where = groups()["apart"]()
     a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
@@ -371,7 +442,7 @@ def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, m
         return do(device, *given)
 
     monkeypatch.setattr(resident, "download", download)
-    with pytest.raises(RuntimeError, match=rf"^{re.escape(first.name)} \({first.runtime}\): LaunchError: no power$"):
+    with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[0])}: LaunchError: no power$"):
         mdhnp.stencil(a, np.ones((3, 3)), "constant")
 
 

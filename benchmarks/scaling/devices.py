@@ -30,8 +30,8 @@ _SECONDS, _LEAST, _MOST = 1.5, 3, 12
 #: Rows at both ends of a result that are compared.
 _ROWS = 4
 
-#: An array's shape, how it is distributed, and along which axis.
-Operand = tuple[tuple[int, ...], str, int]
+#: An array's shape, how it is distributed, and along which axes.
+Operand = tuple[tuple[int, ...], str, int | tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,12 @@ def _modelled(case: Case) -> Call:
     each = enumerate(zip(case.shapes(1.0), case.axes, strict=False))
     operands = tuple([(shape, "copy" if n in case.copied else "block", axis) for n, (shape, axis) in each])
     return Call(case.title, operands, function, case)
+
+
+def _in_grids(call: Call) -> Call:
+    """Give the same call on operands that are distributed along two axes."""
+    operands = tuple([(shape, kind, (0, 1) if kind == "block" else axis) for shape, kind, axis in call.operands])
+    return Call(f"{call.title}, in grids", operands, call.function, call.case)
 
 
 def _smoothed(steps: int) -> Callable[[Any], Any]:
@@ -121,15 +127,17 @@ def calls(part: int = 1) -> list[Call]:
     block = lambda *shape: (shape, "block", 0)  # noqa: E731
     products = [
         Case(f"matmul {n(size)}³{', B copied before' if copied else ''}", "matmul", matrices(n(size)), copied)
-        for size, copied in ((16384, (1,)), (16384, ()), (32768, (1,)), (32768, ()))
+        for size, copied in ((16384, (1,)), (16384, ()), (32768, (1,)))
     ]
+    large = [_modelled(Case(f"matmul {n(size)}³", "matmul", matrices(n(size)))) for size in (32768, 65536)]
+    large += map(_in_grids, large[:])
     return [
         *map(_modelled, products),
         Call(
             f"einsum bij,bjk->bik, {n(256)} × {n(1024)}³", (block(n(256), n(1024), n(1024)),) * 2,
             partial(mdhnp.einsum, "bij,bjk->bik"),
         ),
-        _modelled(Case(f"CCSD(T) 40, {n(48)}⁷", "contraction", tensors(n(48)), axes=(0, 2))),
+        _modelled(Case(f"CCSD(T) 40, {n(40)}⁷", "contraction", tensors(n(40)), axes=(0, 2))),
         _modelled(Case(f"all-pairs L1, {n(65536)}² × 256", "all-pairs", rows(n(65536), 256))),
         Call(f"20 times 5 × 5 weights, {n(32768)}²", (block(n(32768), n(32768)),), _smoothed(20)),
         _modelled(Case(f"20 Jacobi steps, {n(1024)}³", "Jacobi", cube(n(1024)), steps=20)),
@@ -138,7 +146,7 @@ def calls(part: int = 1) -> list[Call]:
              lambda x, y: _LINKED(x, y)[0]),
         Call(f"histogram of {n(32768)}², 64 parts", (block(n(32768), n(32768)),), _histogram),
         _modelled(Case(f"sum of {n(1 << 30)}", "sum", line(n(1 << 30)))),
-        _modelled(Case(f"matmul {n(65536)}³", "matmul", matrices(n(65536)))),
+        *large,
     ]  # fmt: skip
 
 

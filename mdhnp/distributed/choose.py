@@ -20,11 +20,15 @@ from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of
 from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, grid, shares, whole
 from mdhnp.mdh.cut import Read
-from mdhnp.mdh.regions import Region, unwrapped
+from mdhnp.mdh.regions import Region, part_of, unwrapped
 from mdhnp.mdh.views import View
 
 #: Along how many dimensions a grid is cut at most.
 _DIMENSIONS = 3
+#: Bytes of partial results up to which all are combined at once, since each stage of a tree waits for the one before.
+_FEW = 1 << 16
+#: How many grids are tried, at most.
+_TRIED = 16
 #: Part of the price by which a grid must lower that of one dimension to be looked for.
 _WORTH = 0.05
 #: Bytes of a cache line, of which memory moves all.
@@ -80,23 +84,52 @@ def grids(
 ) -> Iterator[Chosen]:
     """Yield an MDH cut along several dimensions, in as many parts as there are devices.
 
-    Where inputs are in as many parts along a dimension, it is cut where they are.
+    Where inputs are in as many parts along a dimension, it is cut where they are. Of many grids, those are tried whose
+    parts have the fewest bytes.
     """
-    if 0 in h.extents:
-        return
+    found = [] if 0 in h.extents else [*_grids(h, len(machines))]
+    if len(found) > _TRIED:
+        found = sorted(found, key=_Bytes(h).of)[:_TRIED]
+    for parts in found:
+        shared, axes = np.reshape(weights, tuple(parts.values())), range(len(parts))
+        along = [shared.sum(axis=tuple([a for a in axes if a != axis])).tolist() for axis in axes]
+        sizes = {d: _grid_sizes(h, d, operands, each) for d, each in zip(parts, along, strict=True)}
+        yield from _cut(h, sizes, operands, machines)
+
+
+def _grids(h: Computation, devices: int) -> Iterator[dict[int, int]]:
+    """Yield in how many parts dimensions may be cut: concatenated ones first, in every order, then the others."""
     kept = [d for d in h.divisible if h.last.combine[d].kind == "cc"]
     for count in range(2, _DIMENSIONS + 1):
         for dims in permutations(h.divisible, count):
-            inner = [d for d in dims if d not in kept]
-            if dims != (*[d for d in dims if d in kept], *sorted(inner)):
-                continue  # which is another order of the same parts
-            for parts in _factors(len(machines), count):
-                if all([n <= h.extents[d] for d, n in zip(dims, parts, strict=True)]):
-                    shared = np.reshape(weights, parts)
-                    yield from _cut(h, {
-                        d: _grid_sizes(h, d, operands, shared.sum(axis=tuple({*range(count)} - {axis})).tolist())
-                        for axis, d in enumerate(dims)
-                    }, operands, machines)  # fmt: skip
+            if dims == (*[d for d in dims if d in kept], *sorted({*dims} - {*kept})):
+                for parts in _factors(devices, count):
+                    if all([n <= h.extents[d] for d, n in zip(dims, parts, strict=True)]):
+                        yield dict(zip(dims, parts, strict=True))
+
+
+class _Bytes:
+    """Of grids about how many bytes a part reads, and how many of partial results are combined."""
+
+    def __init__(self, h: Computation) -> None:
+        self._mdhom = h
+        self._shares: dict[tuple[int, int], list[float]] = {}  # of each input, what a part of a dimension reads
+
+    def of(self, grid: Mapping[int, int]) -> float:
+        h = self._mdhom
+        shares = [self._share(d, n) for d, n in grid.items()]
+        read = sum([v.element_bytes * prod(each) for v, *each in zip(h.inputs, *shares, strict=False)])
+        kept = prod([n for d, n in grid.items() if h.last.combine[d].kind == "cc"])
+        return read + sum([v.element_bytes for v in h.outputs]) / kept * (prod(grid.values()) // kept - 1)
+
+    def _share(self, dim: int, parts: int) -> list[float]:
+        if (dim, parts) not in self._shares:
+            size = self._mdhom.extents[dim] // parts
+            begin = size * (parts // 2)
+            part = part_of(self._mdhom, dim, begin, begin + size)
+            pairs = zip(self._mdhom.inputs, part.mdhom.inputs, strict=False)
+            self._shares[dim, parts] = [v.element_bytes / max(w.element_bytes, 1) for w, v in pairs]
+        return self._shares[dim, parts]
 
 
 def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
@@ -144,10 +177,16 @@ def _cut(
     if len(devices) < 2:
         return
     try:
-        made = grid(h, sizes)
+        made = grid(h, sizes, 2 if _partial_bytes(h, sizes) > _FEW else len(devices))
     except ValueError:
         return
     yield _priced(made, devices, operands, machines)
+
+
+def _partial_bytes(h: Computation, sizes: Mapping[int, Sequence[int]]) -> float:
+    """Return the bytes of the partial results of one part."""
+    kept = prod([len(each) for d, each in sizes.items() if h.last.combine[d].kind == "cc"])
+    return sum([v.element_bytes for v in h.outputs]) / kept
 
 
 def _priced(

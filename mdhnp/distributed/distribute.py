@@ -1,14 +1,14 @@
 """`distribute`: Arrays brought to several devices, and from one distribution to another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays.array import Array, is_array, make, view_of
 from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
@@ -37,7 +37,7 @@ _KINDS = ("block", "copy", "overlap", "single")
 def distribute(
     a: "npt.ArrayLike",
     kind: str = "block",
-    axis: int = 0,
+    axis: int | Sequence[int] = 0,
     *,
     devices: Any = None,
     weights: Sequence[float] | None = None,
@@ -56,8 +56,9 @@ def distribute(
     kind : {"block", "copy", "overlap", "single"}
         Each device has neighbouring elements along an axis; all elements; neighbouring ones and a few of its
         neighbours'; the first device has all.
-    axis : int
-        Along which blocks lie.
+    axis : int or sequence of int
+        Along which blocks lie. Along several axes devices are a grid, whose blocks have the least border: four devices
+        have 2 × 2 blocks of a square array.
     devices : as in :func:`mdhnp.device`, optional
         By default those that the Array is on, else those of the :func:`mdhnp.device` block.
     weights : sequence of float, optional
@@ -99,14 +100,16 @@ def distribute(
         raise ValueError(f"halo is {halo}, and must not be negative")
     source = _source(a)
     where = _where(devices, a)
-    axis = normalize_axis_index(axis, source.ndim) if source.ndim else 0
-    extent = source.shape[axis] if source.ndim else 1
+    axes = normalize_axis_tuple(axis, source.ndim, "axis") if source.ndim else (0,)
+    if not axes:
+        raise ValueError("axis is empty, and must name one or more")
     if weights is not None and len(weights) != len(where.members):
         raise ValueError(f"{len(weights)} weights for {len(where.members)} devices")
-    sizes = _sizes(a, where, axis, extent, weights)
+    sizes = _sizes(a, where, axes, source.shape or (1,), weights)
     if combine is not None:
-        source = _combined(a, where, axis, sizes, combine)
-    elif isinstance(a, Array) and a.device is where and a.distribution == _wanted(where, kind, axis, sizes, halo):
+        rows = _sizes(a, where, axes[:1], source.shape or (1,), weights)
+        source = _combined(a, where, axes[0], rows[axes[0]], combine)
+    elif isinstance(a, Array) and a.device is where and a.distribution == _wanted(where, kind, sizes, halo):
         return a
     if kind == "copy":
         return make(memory.copies(where, source), where)
@@ -114,9 +117,9 @@ def distribute(
         first = where.members[0]
         alone = Shard(first, flat(copied(source, first), first))
         return make(view_on([alone], source.shape, source.dtype), where)
-    if combine is not None and kind == "block":
+    if combine is not None and kind == "block" and len(axes) == 1:
         return make(source, where)
-    return make(memory.blocks(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
+    return make(memory.blocks(where, source, sizes, halo if kind == "overlap" else 0), where)
 
 
 def _source(a: Any) -> View:
@@ -135,24 +138,37 @@ def _where(devices: Any, a: Any) -> Group:
     return place if isinstance(place, Group) else group([place])
 
 
-def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float] | None) -> tuple[int, ...]:
-    """Give the sizes of blocks: those that there are, where nobody asks for others."""
-    if not extent:
-        return (0,) * len(where.members)
+def _sizes(
+    a: Any, where: Group, axes: Sequence[int], shape: Sequence[int], weights: Sequence[float] | None
+) -> dict[int, tuple[int, ...]]:
+    """Give the sizes of blocks along each axis: those that there are, where nobody asks for others."""
+    extents = [shape[axis] for axis in axes]
     if weights is None and type(a) is Array and a.device is where:
         now = a.distribution
-        if isinstance(now, BlockDistribution) and now.axes == (axis,) and sum(now.sizes[0]) == extent:
-            return now.sizes[0]
-    return shares(extent, default_weights(where) if weights is None else weights)
+        if isinstance(now, BlockDistribution) and now.axes == tuple(axes) and [*map(sum, now.sizes)] == extents:
+            return dict(zip(axes, now.sizes, strict=True))
+    parts = _grid(len(where.members), extents)
+    cells = np.reshape(default_weights(where) if weights is None else weights, parts)
+    along = [cells.sum(axis=tuple([d for d in range(len(axes)) if d != own])).tolist() for own in range(len(axes))]
+    pairs = zip(extents, along, strict=True)
+    return dict(zip(axes, [shares(n, each) if n else (0,) * len(each) for n, each in pairs], strict=True))
 
 
-def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: int) -> Distribution:
+def _grid(count: int, extents: Sequence[int]) -> tuple[int, ...]:
+    """Give how many of so many devices stand along each axis, so that their blocks have the least border."""
+    divisors = [n for n in range(1, count + 1) if count % n == 0]
+    grids = [parts for parts in product(divisors, repeat=len(extents)) if prod(parts) == count]
+    return min(grids, key=lambda parts: sum([n / max(extent, 1) for n, extent in zip(parts, extents, strict=True)]))
+
+
+def _wanted(where: Group, kind: str, sizes: Mapping[int, tuple[int, ...]], halo: int) -> Distribution:
     match kind:
         case "copy":
             return CopyDistribution(where.labels)
         case "single":
             return SingleDistribution(where.labels[:1])
-    return BlockDistribution(where.labels, (axis,), (sizes,), halo if kind == "overlap" else 0)
+    cut = {axis: each for axis, each in sizes.items() if len(each) > 1} or sizes
+    return BlockDistribution(where.labels, tuple(cut), tuple(cut.values()), halo if kind == "overlap" else 0)
 
 
 def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:

@@ -1,6 +1,7 @@
 """Arrays on several devices: what `runtime/resident.py` is for a device with memory of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
 
@@ -37,7 +38,7 @@ def upload(group: Group, array: View) -> View:
     if array.size == 1:
         return copies(group, source)
     axis = next(a for a, n in enumerate(array.shape) if n > 1)
-    return blocks(group, source, axis, shares(array.shape[axis], weights(group)))
+    return blocks(group, source, {axis: shares(array.shape[axis], weights(group))})
 
 
 def copies(group: Group, source: View) -> View:
@@ -46,18 +47,20 @@ def copies(group: Group, source: View) -> View:
     return view_on(shards, source.shape, source.dtype)
 
 
-def blocks(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
-    """Give blocks of the elements along an axis to the devices, each with a halo."""
+def blocks(group: Group, source: View, sizes: Mapping[int, Sequence[int]], halo: int = 0) -> View:
+    """Give blocks of the elements to the devices, of such sizes along some axes, each with a halo."""
     if not source.ndim:
-        return blocks(group, source.reshape(1), 0, sizes).reshape(())
-    shards, begin, whole = [], 0, [slice(0, n) for n in source.shape]
-    for device, size in zip(group.members, sizes, strict=True):
-        end = begin + size
-        low, high = (max(begin - halo, 0), min(end + halo, source.shape[axis])) if size else (begin, end)
-        some, mine = ((*whole[:axis], each, *whole[axis + 1 :]) for each in (slice(low, high), slice(begin, end)))
-        room, own = spans_of(source.shape, source.itemsize, some, mine)
-        shards.append(Shard(device, flat(copied(source[some], device), device), room, own))
-        begin = end
+        return blocks(group, source.reshape(1), sizes).reshape(())
+    ends = [[*pairwise(accumulate(each, initial=0))] for each in sizes.values()]
+    shards, whole = [], [slice(0, n) for n in source.shape]
+    for device, block in zip(group.members, product(*ends), strict=True):
+        some, mine = list(whole), list(whole)
+        for axis, (begin, end) in zip(sizes, block, strict=True):
+            mine[axis] = some[axis] = slice(begin, end)
+            if begin < end:
+                some[axis] = slice(max(begin - halo, 0), min(end + halo, source.shape[axis]))
+        room, own = spans_of(source.shape, source.itemsize, tuple(some), tuple(mine))
+        shards.append(Shard(device, flat(copied(source[tuple(some)], device), device), room, own))
     return view_on(shards, source.shape, source.dtype)
 
 

@@ -43,7 +43,7 @@ def spans_of(shape: Sequence[int], itemsize: int, *regions: Region) -> list[Span
     >>> spans_of((4, 6), 8, (slice(1, 3), slice(0, 6)))
     [(Span(begin=48, end=144, period=0),)]
     >>> spans_of((4, 6), 8, (slice(1, 3), slice(4, 6)))
-    [(Span(begin=48, end=192, period=0), Span(begin=32, end=48, period=48))]
+    [(Span(begin=48, end=144, period=0), Span(begin=32, end=48, period=48))]
     """
     outermost = next((axis for axis, n in enumerate(shape) if n > 1), 0)
     found: list[Spans] = [()] * len(regions)
