@@ -87,6 +87,15 @@ def test_arrays_give_arrays_and_a_fused_function_has_its_steps(device: Device) -
         np.testing.assert_allclose(fused(q, k, v), want + 1, atol=1e-5)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(16, 1024, 64), (16, 1024, 128), (16, 1024, 256), (4, 20_000, 128), (2, 64, 16)])
+def test_one_kernel_computes_all_of_it(shape: tuple[int, ...], causal: bool) -> None:
+    """So that scores are never in memory as a whole."""
+    fused = mdhnp.fuse(lambda q, k, v: mdhnp.attention(q, k, v, causal=causal))
+    q = np.empty(shape, np.float32)
+    assert len(fused.rewriting(q, q, q).after.steps) == 1
+
+
 def test_numpy_holds_few_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 2048 queries and keys all would be 16 MB."""
     (q, k, v), _ = _operands(((), (), 2048, 2048, 8, 8), "f4")

@@ -47,8 +47,9 @@ _SCORES = 1 << 20
     notes="""A query for which no key counts gives NaN, as the formula does, and so does one with a NaN or an infinite
 score among its own. float16 is computed in float32.
 
-On CPUs no more than a tile of the scores is in memory at a time, however many queries and keys there are. A GPU's
-products are kernels of their own, between which all scores are in its memory.
+On CPUs no more than a tile of the scores is in memory at a time, where queries of all heads are 64 or more, of each 16
+or more, features 256 at most, and scores fewer than 2**31. A GPU's products are kernels of their own, between which all
+scores are in its memory.
 
 Source: Vaswani et al., "Attention Is All You Need", Section 3.2.1; Dao, Fu, Ermon, Rudra & Ré, "FlashAttention: Fast
 and Memory-Efficient Exact Attention with IO-Awareness".""",

@@ -68,8 +68,10 @@ def _of_rows(h: Rows) -> float:
     longest = max([prod(v.shape) for one in h.mdhoms for v in (*one.inputs, *one.outputs)]) // count
     if count < ENOUGH or longest < _WIDE:
         return inf
-    at_once = _AT_ONCE if streamed(h) is None else _BESIDE
-    if at_once == _AT_ONCE and row * _AT_ONCE // 2 > _CACHED:
+    # Of the online form rows may be of any length, and products are computed as those alone are.
+    online = streamed(h) is not None
+    at_once, apart = (_BESIDE, 1.0) if online else (_AT_ONCE, _APART)
+    if not online and row * _AT_ONCE // 2 > _CACHED:
         return inf
     moved = float(sum([v.element_bytes for v in (*h.inputs, *h.outputs)]))
     for step, along in zip(h.graph.steps, h.shared, strict=True):
@@ -77,8 +79,9 @@ def _of_rows(h: Rows) -> float:
             again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // at_once
             if p < given and again:
                 size = view.element_bytes
-                moved += size * again * (_AGAIN if size <= _SHARED else 1)
-    return _MACHINE.launch + _APART * (_BYTE * moved + sum([near(s.mdhom.last) for s in h.graph.steps]))
+                # In the online form reading hides: an element is multiplied for all rows that are computed at a time.
+                moved += size * again * (_AGAIN if online or size <= _SHARED else 1)
+    return _MACHINE.launch + apart * (_BYTE * moved + sum([near(s.mdhom.last) for s in h.graph.steps]))
 
 
 def _of_chain(h: Chain) -> float:
