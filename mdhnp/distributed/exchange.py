@@ -160,12 +160,13 @@ def _collect(
     target: View,
     into: Shard | None = None,
 ) -> None:
-    """Put the elements into a view of a device's memory, from who has them: at first itself.
+    """Put the elements into a view of a device's memory, from who has them: at first itself, then who comes after it.
 
     With `into` this is room beside what the device has, and comes from others.
     """
-    left = [box.whole]
-    for shard in sorted(placement.shards, key=lambda s: s.device is not device):
+    left, shards = [box.whole], placement.shards
+    first = next((n for n, shard in enumerate(shards) if shard.device is device), 0)
+    for shard in (*shards[first:], *shards[:first]):  # not all the same one first, which serves one at a time
         if shard is not into:
             found, left = split(box, left, placement.valid(shard) if shard.device is device else shard.own)
             for region in found:
