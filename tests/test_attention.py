@@ -97,14 +97,14 @@ def test_one_kernel_computes_all_of_it(shape: tuple[int, ...], causal: bool) -> 
 
 
 def test_numpy_holds_few_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 2048 queries and keys all would be 16 MB."""
-    (q, k, v), _ = _operands(((), (), 2048, 2048, 8, 8), "f4")
+    """Of 4096 queries and keys all would be 64 MB; loading and planning take some, too."""
+    (q, k, v), _ = _operands(((), (), 4096, 4096, 8, 8), "f4")
     monkeypatch.setattr(module, "_SCORES", 1 << 16)
     tracemalloc.start()
     mdhnp.attention(q, k, v, causal=True)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 1 << 22
+    assert peak < 1 << 24
 
 
 @pytest.mark.parametrize(
