@@ -153,6 +153,8 @@ def test_kernels_compute_norms(where: Device, ord: float, dtype: str) -> None:
 
 
 def test_two_devices_are_an_error_that_names_them(device: Device) -> None:
+    if device.own_memory:
+        pytest.skip("the other device is this one")
     one, two = mdhnp.asarray(S, device=device), mdhnp.asarray(A[0], device=separate(device))
     with pytest.raises(ValueError, match=r"solve: operand 0 is on .*, operand 1 is on .*to_device"):
         mdhnp.linalg.solve(one, two)
