@@ -74,7 +74,8 @@ class _Memory:
         self, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int, strides: tuple[int, ...] | None = None
     ) -> Array:
         """Give an array that lies there, whose base this is."""
-        there = {"version": 3, "data": (self.start + offset, False), "strides": strides}
+        read_only = True  # so that nobody takes its element for a scalar
+        there = {"version": 3, "data": (self.start + offset, read_only), "strides": strides}
         self.__array_interface__ = there | {"shape": shape, "typestr": dtype.str}
         return np.asarray(self)
 
