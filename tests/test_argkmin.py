@@ -68,6 +68,16 @@ def test_nearest_neighbours_are_found_in_one_pass(length: int, device: Device) -
         same(fused(x, y), sorted_(squares, 6, 1))
 
 
+def test_neighbours_among_few_are_not_written_out(device: Device) -> None:
+    """Nine applications of an operator of four results would be text without end."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((50, 3)), rng.random((9, 3))
+    fused = mdhnp.fuse(lambda x, y: mdhnp.argkmin(((x[:, None] - y) ** 2).sum(axis=2), 2))
+    with mdhnp.config(host="never"):
+        _, places = fused(x, y)
+    np.testing.assert_array_equal(places, np.argsort(((x[:, None] - y) ** 2).sum(axis=2), axis=1, stable=True)[:, :2])
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -383,3 +383,17 @@ def test_take_refuses_what_numpys_does(indices: Any, options: Any, error: type[E
 def test_take_refuses_indices_that_are_no_whole_numbers() -> None:
     with pytest.raises(TypeError, match="take: indices must be whole numbers, not float64"):
         mdhnp.take(_whole(4, 5), [0.5])  # which some of NumPy's releases cut off
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+def test_one_element_says_where(host: Any) -> None:
+    """Of arrays of one element, whose index no dimension moves, also where NumPy may compute."""
+    table, at = np.arange(12.0).reshape(4, 3), np.array([2])
+    with mdhnp.config(host=host):
+        found = mdhnp.fuse(lambda t, o, x: x - t[o[0]])(table, np.array([2, 1]), np.zeros((2, 3)))
+        np.testing.assert_array_equal(found, -table[[2, 2]])
+        np.testing.assert_array_equal(mdhnp.fuse(lambda t, o: (t[o] * 2).sum(1))(table, at), [42.0])
+        found = mdhnp.einsum("jk,j[i],i->ik", table, at, np.ones(5))
+        np.testing.assert_array_equal(found, table[[2] * 5])
+        gather = mdhnp.md_hom(lambda x: x, {"k": mdhnp.cc}, "T[p[0],k] -> y[k]")
+        np.testing.assert_array_equal(gather(table, at), table[2])

@@ -36,6 +36,8 @@ CHANGES = {
     "by a number": (_whole(13, 7), _at(13, 40), 2),
     "planes, indices of two axes": (_whole(5, 3, 4, dtype="f8"), _at(5, 4, 9), _whole(4, 9, 3, 4)),
     "one index": (_whole(13, 7), 5, _whole(7)),
+    "a tuple of one": (_whole(13, 7), ([0, 0, -1],), _whole(3, 7)),
+    "no indices": (_whole(13, 7), [], 5),
     "lists": (_whole(13, 7), [0, 0, -1], [[1.0], [2.0], [3.0]]),
     "integers": (_whole(13, 7, dtype="i2"), _at(13, 40, dtype="u1"), _whole(40, 7, dtype="i8")),
     "integers by floats": (_whole(13, 7, dtype="i4"), _at(13, 40), _whole(40, 7)),

@@ -53,7 +53,7 @@ class NumpyFunction:
 def numpy_function(h: Computation) -> NumpyFunction | None:
     """Return the NumPy function that computes an MDH; None where there is none, and for what is fused."""
     one = h.last
-    if one is not h or len(h.outputs) != 1:
+    if one is not h or len(h.outputs) != 1 or one.index_sources:
         return None
     text = subscripts(one)
     sums = text is not None and one.dims("pw") and ("," in text or one.points < MANY)

@@ -30,7 +30,7 @@ __all__ = ["cross", "diagonal", "matrix_norm", "matrix_power", "matrix_transpose
 def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: Any = False) -> Any:
     """Give what ``numpy.linalg.norm`` gives of an Array."""
     axes = axes_of(axis, x.ndim)
-    if ord is None or (ord == "fro" and len(axes) == 2):
+    if ord is None or (ord in ("f", "fro") and len(axes) == 2):
         return _of_vectors(x, 2, axes, keepdims)
     if len(axes) not in (1, 2):
         raise ValueError("Improper number of dimensions to norm.")

@@ -120,7 +120,13 @@ def _changed(ufunc: np.ufunc) -> NDArray:
 
 
 def _whole(indices: Any) -> Any:
+    if isinstance(indices, tuple):  # one of several axes, as NumPy reads it
+        if len(indices) != 1:
+            raise IndexError(f"indices of an Array are along its first axis, not a tuple of {len(indices)}")
+        (indices,) = indices
     found = indices if isinstance(indices, Array) or is_array(indices) else np.asarray(indices)
+    if isinstance(indices, list) and not found.size:
+        found = found.astype(np.intp)
     if found.dtype.kind not in "iu":
         raise IndexError(f"indices of an Array must be whole numbers along its first axis, not {found.dtype}")
     return found if found.ndim else found.reshape(1)

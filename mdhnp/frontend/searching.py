@@ -41,6 +41,8 @@ _SIZE = f"How many there are depends on values. {ON_HOST}"
 )
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     x = _array(x)
+    turned = descending and stable and x.dtype.kind not in "biu"  # so that equal ones, as zeros, stay in their order
+    x = flip(x, axis=axis) if turned else x
     if ordering.has_kernels(x) and x.ndim:
         found = ordering.sorted_along(x, normalize_axis_index(index(axis), x.ndim))
     else:

@@ -26,6 +26,9 @@ Recorded = tuple[Recorder, Sequence[int]]
 _TERMS, _TOGETHER = 64, 8
 #: Instructions of what is written out: more would take seconds to compile.
 _INSTRUCTIONS = 1024
+#: Results of each application, at most: an extreme and its place. What more results share would be written out again
+#: and again.
+_RESULTS = 2
 
 
 def is_map(h: Computation) -> bool:
@@ -38,7 +41,10 @@ def is_short(h: Computation) -> bool:
     if not is_known(h) or not h.last.dims("pw") or h.last.dims("ps") or h.last.nested:
         return False
     terms = prod([h.last.extents[d] for d in h.last.dims("pw")])
-    return terms <= _TERMS and terms * len(h.last.scalar.body) <= _INSTRUCTIONS
+    functions = [h.last.scalar, *[c.operator.function for c in h.last.combine if c.operator is not None]]
+    if any([len(f.results) > _RESULTS for f in functions]):
+        return False
+    return terms <= _TERMS and terms * sum([len(f.body) for f in functions]) <= _INSTRUCTIONS
 
 
 def is_known(h: Computation) -> bool:

@@ -99,7 +99,7 @@ class TunedKernel:
     def _launch(self, configuration: Configuration) -> tuple[cl.Kernel, Any, Any]:
         """Give the compiled kernel with its arguments, and its work-items in all and in a group."""
         every, group = (_size(size, configuration) for size in self._sizes)
-        if every is None or not all(every) or (group is not None and not all(group)):
+        if every is None or min(every, default=0) < 1 or (group is not None and min(group, default=0) < 1):
             raise InvalidConfiguration(f"there are no work-items: {every} in all, {group} in a group")
         if group is not None and (len(group) != len(every) or any(n % g for n, g in zip(every, group, strict=True))):
             raise InvalidConfiguration(f"local size {group} does not divide global size {every}")

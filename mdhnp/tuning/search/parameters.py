@@ -115,9 +115,9 @@ def applied(function: Callable[..., T], values: Mapping[str, Any]) -> T:
     return function(**{name: values[name] for name in arguments_of(function)})
 
 
-def _checked(values: Iterable[Any], name: str) -> Sequence[Value]:
+def _checked(values: Iterable[Any], name: str, *, some: bool = True) -> Sequence[Value]:
     found = values if isinstance(values, range) else tuple(dict.fromkeys(values))
-    if not found:
+    if some and not found:
         raise ValueError(f"values: there are none for {name!r}")
     if not all(isinstance(v, bool | int | float | str) for v in found):
         raise TypeError(f"values: of {name!r} not all are bool, int, float or str: {found!r:.200}")
@@ -177,7 +177,7 @@ class Space:
         key = (at, *[(type(known[name]), known[name]) for name in self._read[at]])
         if key not in self._nodes:
             one = self._order[at]
-            values = _checked(applied(one.values, known), one.name) if callable(one.values) else one.values
+            values = _checked(applied(one.values, known), one.name, some=False) if callable(one.values) else one.values
             allowed, below, counts = list[Value](), list[_Node | None](), list[int]()
             for value in values:
                 grown = {**known, one.name: value}
