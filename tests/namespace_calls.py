@@ -23,6 +23,7 @@ Call = st.SearchStrategy[tuple[tuple[Any, ...], dict[str, Any]]]
 ANY, REAL = xps.scalar_dtypes(), xps.boolean_dtypes() | xps.real_dtypes()
 SHAPES = xps.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
 WITH_AXES = xps.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3)  # kernels compute means of others
+LINES = xps.array_shapes(min_dims=1, max_dims=1, min_side=0, max_side=3)
 STACKS = xps.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=3)
 FLAGS = st.booleans()
 
@@ -296,6 +297,7 @@ CALLS: Mapping[str, Call] = {
     "tile": given(arrays(), st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=4).map(tuple)),
     "take": named(like=False),
     "take_along_axis": named(like=True),
+    "bincount": given(arrays(LINES, st.just(mdhnp.int64), 0), minlength=st.integers(0, 9)),
     "repeat": repeated(),
     **{name: ordered() for name in ("sort", "argsort")},
     "searchsorted": searched(),

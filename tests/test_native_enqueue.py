@@ -307,9 +307,9 @@ def test_one_call_in_some_is_left_to_who_tells_the_watcher() -> None:
     assert [type(repeat()) for _ in range(4)] == [Boxed, Boxed, tuple, tuple]
     assert len(plan.records) == 2
 
-    told: list[float] = []
+    told: list[Any] = []
     kernels = SimpleNamespace(run=lambda arrays: (np.zeros(3),), free=[1])
-    watcher: Any = SimpleNamespace(saw=lambda entry, plan, seconds: told.append(seconds))
+    watcher: Any = SimpleNamespace(saw=lambda *told_of: told.append(told_of[2:]), each=False)
     kept = calls.Entry(calls.Start(kernels, watcher), None, None)
     assert kept.free == [1]
     assert kept.unseen == calls._EACH - 1
@@ -319,7 +319,7 @@ def test_one_call_in_some_is_left_to_who_tells_the_watcher() -> None:
         kept.run(())
         kept.unseen = 0
         kept.run(())
-    assert told == [1, calls._EACH]
+    assert told == [(1, 1), (1, calls._EACH)]
     kept.put(kernels)
     assert kept.unseen is None
 
