@@ -14,12 +14,9 @@ from mdhnp.arrays.array import Array
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc
+from mdhnp.mdh.ctext import type_name
 
-#: OpenCL C's names of types; of others elements are converted, which keeps their order.
-_NAMES = {
-    "b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint", "l": "long", "L": "ulong",
-    "f": "float", "d": "double",
-}  # fmt: skip
+#: Types whose elements are converted for text, which keeps their order.
 _CONVERTED = {"?": np.dtype(np.uint8), "e": np.dtype(np.float32), "q": np.dtype(np.int64), "Q": np.dtype(np.uint64)}
 #: Places are int32.
 _MOST = np.iinfo(np.int32).max
@@ -102,7 +99,7 @@ def has_kernels(*arrays: Any) -> bool:
 def _computation(text: str, char: str, views: str) -> Computation:
     results = (np.dtype(char), np.dtype(np.int32)) if text is _MERGE_PLACES else None
     dimensions = {"i": cc, "k": cc} if "k" in views else {"i": cc}
-    return md_hom(text.replace("TYPE", _NAMES[char]), dimensions, views, results=results)
+    return md_hom(text.replace("TYPE", type_name(np.dtype(char))), dimensions, views, results=results)
 
 
 def sorted_along(x: Array, axis: int) -> Array:

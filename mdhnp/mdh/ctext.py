@@ -22,6 +22,7 @@ _TYPES = {
     "bool": "?", "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8",
     "ulong": "u8", "float": "f4", "double": "f8",
 }  # fmt: skip
+_NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
 
 class Definition(NamedTuple):
@@ -49,6 +50,17 @@ def last_definition(source: str) -> Definition:
     declared = () if listed in ("", "void") else tuple([" ".join(p.split()) for p in listed.split(",")])
     words = [word for word in kind.replace("*", " * ").split() if word not in _QUALIFIERS]
     return Definition(name, declared, "" if words == ["void"] else " ".join(words))
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Give OpenCL C's name of a type; KeyError where text has none for it.
+
+    Examples
+    --------
+    >>> type_name(np.dtype(np.uint16))
+    'ushort'
+    """
+    return _NAMES[dtype]
 
 
 def returned_type(source: str) -> np.dtype[Any] | None:
