@@ -3,13 +3,18 @@
 Write them anew with ``pytest tests/test_golden.py --update-golden``, and read the difference. Needs no device.
 """
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import chains
+import numpy as np
 import pytest
 import rows
 from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
-from schedules import CAPS
+from schedules import CAPS, MATRICES
+
+from mdhnp.codegen.radix import sorting
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -40,8 +45,15 @@ NAMES = (
 )
 
 
-#: Kernels of several MDHs.
-SEVERAL = {"chain": chains.program, "chain_streamed": chains.streamed_program, "rows": rows.program}
+#: Kernels of several MDHs, or of none.
+SEVERAL = {
+    "chain": chains.program,
+    "chain_streamed": chains.streamed_program,
+    "rows": rows.program,
+    "radix_places": partial(
+        sorting, np.dtype(np.float32), 2, 9000, replace(MATRICES, offsets=True), values=False, places=True
+    ),
+}
 
 
 @pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *SEVERAL])

@@ -9,6 +9,7 @@ from arrays import same
 from separate import separate
 
 import mdhnp
+from mdhnp.frontend import ordering
 from mdhnp.runtime.devices import Device
 
 RNG = np.random.default_rng(0)
@@ -16,9 +17,11 @@ TYPES = ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d"]
 NAMES = ("unique_all", "unique_counts", "unique_inverse", "unique_values")
 
 
-@pytest.fixture(autouse=True)
-def away(device: Device) -> Iterator[Device]:
+@pytest.fixture(autouse=True, params=["merged", "by digits"])
+def away(device: Device, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """Work on memory of a device's own, from which nothing is copied for the host to compute."""
+    if request.param == "by digits":  # rows of any length
+        monkeypatch.setattr(ordering, "_is_by_digits", lambda x, axis: x.size > 0)
     with mdhnp.device(separate(device)) as where, mdhnp.config(fallback="error"):
         yield where
 
@@ -56,6 +59,15 @@ def _sets(x: Any, names: tuple[str, ...]) -> None:
         assert type(found) is type(expected)
         for one, other in zip(found, expected, strict=True):
             same(one, other)
+
+
+def test_rows_of_several_tiles_are_sorted() -> None:
+    for char in ("e", "f", "q"):
+        x = drawn((3, 9001), char)
+        a = mdhnp.asarray(x)
+        for given, expected in ((a, x), (a[:, ::-1], x[:, ::-1]), (a[:, :5000], x[:, :5000])):
+            same(mdhnp.sort(given), np.sort(expected, stable=True))
+            same(mdhnp.argsort(given), np.argsort(expected, stable=True))
 
 
 @pytest.mark.parametrize("shape", [0, 1, 2, 3, 64, 1000, (5, 7), (3, 1, 9), (2, 0, 3), (0, 4), (4, 0)], ids=str)

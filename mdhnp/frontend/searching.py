@@ -67,7 +67,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
 
 def _order(x: Any, axis: int, stable: bool) -> Any:
     if ordering.has_kernels(x) and x.ndim:
-        return ordering.order_along(x, normalize_axis_index(index(axis), x.ndim))[1]
+        return ordering.places_along(x, normalize_axis_index(index(axis), x.ndim))
     return by_host(np.argsort, x, axis, stable=stable)
 
 
