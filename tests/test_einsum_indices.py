@@ -105,7 +105,11 @@ def test_options(device: Device) -> None:
         ("jk,l[i]->ik", ValueError, "'l' in 'jk,l.*labels no axis that could be indexed"),
         ("jk,j[i],j[m]->imk", ValueError, "operands|indexed by several operands"),
         ("ik,s[i]->sk", ValueError, "extents: that of 's' is not known; pass extents={'s': 10}"),
-        ("jk,j[i->ik", ValueError, r"'\[' in operand 1"),
+        ("jk,j[i->ik", ValueError, r"'j\[i' in 'jk,j\[i->ik' is no term of indices"),
+        ("jk,[i]->ik", ValueError, r"'\[i\]' in 'jk,\[i\]->ik' is no term of indices"),
+        ("jk,j[i]->ikz", ValueError, r"'z' in the output of 'jk,j\[i\]->ikz' is in no operand"),
+        ("jk,j->jk,k[i]", ValueError, "',' in the output"),
+        ("jk,jk,j[i]->ik", ValueError, r"'jk,jk,j\[i\]->ik' has 3 terms for 2 operands"),
         ("jk,j[]->k", ValueError, "labels of all axes of indices stand in brackets"),
         ("jk,j[...]->k", ValueError, "labels of all axes of indices stand in brackets"),
         ("jk,j[j]->k", ValueError, "indices of each other"),
@@ -142,5 +146,8 @@ def test_values_that_are_refused(device: Device) -> None:
     for subscripts in ("ij,jk->ik", "jk,j[i]->ik"):
         with pytest.raises(ValueError, match="extents: 'i' labels an axis of an operand"):
             mdhnp.einsum(subscripts, table, at if "[" in subscripts else table.T, extents={"i": 9})
+    for extents in (12, 0):
+        with pytest.raises(TypeError, match=rf"einsum: extents: {extents} is no mapping of names to whole numbers"):
+            mdhnp.einsum("ik,s[i]->sk", table, at, extents=extents)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"extents: s=1\.5 is no whole number"):
         mdhnp.einsum("ik,s[i]->sk", np.ones((9, 2)), at, extents={"s": 1.5})

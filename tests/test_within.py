@@ -90,7 +90,9 @@ def least(call: Any) -> int:
     """The bytes that an error names as the least."""
     with pytest.raises(MemoryError, match=r"^einsum: memory_limit: temporaries take \d+ bytes at least") as error:
         call()
-    return int(str(error.value).split()[4])
+    bytes_ = int(str(error.value).split()[4])
+    assert f"memory_limit={bytes_} would do" in str(error.value)
+    return bytes_
 
 
 @pytest.mark.turns

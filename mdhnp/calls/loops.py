@@ -80,7 +80,7 @@ def within_limit(call: "CallRequest", graph: Graph) -> Within | None:
     )
     raise MemoryError(
         f"{call.function}: memory_limit: temporaries take {found.nbytes} bytes at least, part by part, and may take "
-        f"{limit}{otherwise}"
+        f"{limit}; memory_limit={found.nbytes} would do{otherwise}"
     )
 
 

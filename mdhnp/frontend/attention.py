@@ -64,7 +64,10 @@ array([1.])""",
 def attention(q: Any, k: Any, v: Any, mask: Any = None, scale: float | None = None, causal: bool = False) -> Any:
     arrays = [operand(x) for x in (q, k, v, *([] if mask is None else [mask]))]
     _check(*arrays)
-    scale = float(arrays[0].shape[-1] ** -0.5 if scale is None else scale)
+    try:
+        scale = float(arrays[0].shape[-1] ** -0.5 if scale is None else scale)
+    except (TypeError, ValueError):
+        raise TypeError(f"scale={scale!r} is no number") from None
     if any([type(x) is Array and x.device.passing for x in arrays]):
         return _formula(*arrays, scale=scale, left=_earlier if causal else None)
     return deliver("attention", call((_ATTENTION, scale, bool(causal)), tuple(arrays)))
@@ -80,12 +83,18 @@ def _check(q: Any, k: Any, v: Any, mask: Any = None) -> None:
         raise ValueError(f"q has {q.shape[-1]} features and k {k.shape[-1]}; they must have as many, one at least")
     if k.shape[-2] != v.shape[-2] or not k.shape[-2]:
         raise ValueError(f"k has {k.shape[-2]} keys and v {v.shape[-2]} values; there must be as many, one at least")
-    scores = (*np.broadcast_shapes(*[x.shape[:-2] for x in (q, k, v)]), q.shape[-2], k.shape[-2])
+    try:
+        batch = np.broadcast_shapes(*[x.shape[:-2] for x in (q, k, v)])
+    except ValueError:
+        shapes = ", ".join([f"{name} of shape {x.shape}" for name, x in (("q", q), ("k", k), ("v", v))])
+        raise ValueError(f"leading axes, all but the last two, cannot be broadcast: {shapes}") from None
+    scores = (*batch, q.shape[-2], k.shape[-2])
     if mask is None:
         return
     if mask.dtype.kind not in "bf":
         raise TypeError(f"mask is of {mask.dtype}, neither of booleans nor of floats")
-    if np.broadcast_shapes(mask.shape, scores) != scores:
+    leading = (1,) * (len(scores) - mask.ndim) + mask.shape
+    if len(leading) > len(scores) or any([size not in (1, score) for size, score in zip(leading, scores, strict=True)]):
         raise ValueError(f"mask of shape {mask.shape} cannot be broadcast to the scores' {scores}")
 
 

@@ -42,9 +42,22 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
     (('αij', 'jk'), 'αik')
     """
     left, arrow, right = subscripts.partition("->")
-    given = ["".join(term.split()) for term in left.split(",")]
-    if not ranks or len(given) != len(ranks):
-        raise ValueError(f"{subscripts!r} has {len(given)} terms for {len(ranks)} operands")
+    terms = left.split(",")
+    check_count(terms, ranks, subscripts)
+    return parse_terms(terms, right if arrow else None, ranks, subscripts)
+
+
+def check_count(terms: Sequence[str], ranks: Sequence[int], subscripts: str) -> None:
+    """Raise ValueError where subscripts do not have one term an operand."""
+    if not ranks or len(terms) != len(ranks):
+        raise ValueError(f"{subscripts!r} has {len(terms)} terms for {len(ranks)} operands")
+
+
+def parse_terms(
+    split: Sequence[str], right: str | None, ranks: tuple[int, ...], subscripts: str
+) -> tuple[Terms, str]:  # fmt: skip
+    """Read subscripts that were split into terms and output, if any; `subscripts`, for errors, is the whole."""
+    given = ["".join(term.split()) for term in split]
     for n, term in enumerate(given):
         _check_term(term, f"operand {n}", subscripts)
     widths = [
@@ -58,7 +71,7 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
             raise ValueError(f"operand {n} has {rank} axes, its subscripts {term!r} are for {len(labels)}")
         terms.append(labels)
     every = "".join(terms)
-    if not arrow:
+    if right is None:
         once = sorted(label for label in set(every) if every.count(label) == 1 and label not in ELLIPSIS)
         return tuple(terms), ELLIPSIS[:broadcast] + "".join(once)
     right = "".join(right.split())

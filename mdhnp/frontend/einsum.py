@@ -103,7 +103,7 @@ def einsum(
         wanted, target = exact_type(dtype), output("einsum", out)
         to = None if target is None else (target.ndim, target.dtype)
         types = (wanted, None if target is None else target.dtype)
-        sizes = tuple(sorted(whole_extents(extents or {}).items()))
+        sizes = tuple(sorted(whole_extents({} if extents is None else extents).items()))
         arguments = (subscripts, path, wanted, order, casting, to, sizes)
         if ring is None:
             given: dict[str, Any] = {"dtype": wanted, "out": out, "order": order, "casting": casting}

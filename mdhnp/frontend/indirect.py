@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.frontend.contraction import Functions, Terms, extents, parse
+from mdhnp.frontend.contraction import Functions, Terms, check_count, extents, parse_terms
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.pattern import array_view
@@ -67,18 +67,22 @@ def parse_indexed(subscripts: str, ranks: tuple[int, ...], given: Sequence[tuple
     if not arrow:
         raise ValueError(f"{subscripts!r} has indices, and needs the output's labels after '->'")
     terms = left.split(",")
+    check_count(terms, ranks, subscripts)
     matches = [_INDEXED.fullmatch(term) for term in terms]
     indexed = "".join([m[1] for m in matches if m])
     plain = [m[2] if m else term for m, term in zip(matches, terms, strict=True)]
     if repeated := [label for label in indexed if indexed.count(label) > 1]:
         raise ValueError(f"{repeated[0]!r} in {subscripts!r} is indexed by several operands")
+    for term, m in zip(terms, matches, strict=True):
+        if m is None and not {*"[]"}.isdisjoint(term):
+            raise ValueError(f"{term.strip()!r} in {subscripts!r} is no term of indices, which is as 'j[i]'")
     for label, m in zip(indexed, filter(None, matches), strict=True):
         if not m[2].strip() or "." in m[2]:
             raise ValueError(f"{m[0].strip()!r} in {subscripts!r}: labels of all axes of indices stand in brackets")
         if label not in "".join([t for t, m in zip(terms, matches, strict=True) if not m]) + "".join(plain) + right:
             raise ValueError(f"{label!r} in {subscripts!r} labels no axis that could be indexed")
     # Labels that only the result has are as if an operand had them, too.
-    found, output = parse(",".join([*plain, indexed]) + "->" + right, (*ranks, len(indexed)))
+    found, output = parse_terms([*plain, indexed], right, (*ranks, len(indexed)), subscripts)
     numbers = range(len(terms))
     values, indices = (tuple([n for n in numbers if (matches[n] is None) == wanted]) for wanted in (True, False))
     _check_order(indexed, [found[n] for n in indices])

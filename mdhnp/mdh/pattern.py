@@ -255,6 +255,8 @@ def as_lying(h: Computation, arrays: Sequence[npt.NDArray[Any]]) -> Computation:
 
 def whole_extents(given: Mapping[str, Any]) -> dict[str, int]:
     """Give the extents passed by name as ints; raises TypeError for anything but whole numbers."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"extents: {given!r} is no mapping of names to whole numbers")
     found = {}
     for name, value in given.items():
         try:
