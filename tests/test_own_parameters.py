@@ -34,7 +34,7 @@ from mdhnp.tuning import (
     tune,
 )
 from mdhnp.tuning.search import own
-from mdhnp.tuning.search.abort import Progress
+from mdhnp.tuning.search.abort import SearchProgress
 
 TECHNIQUES: list[Any] = [Exhaustive, RandomSearch, SimulatedAnnealing, DifferentialEvolution, ModelGuided]
 
@@ -228,7 +228,11 @@ def test_the_start_is_evaluated_first_and_ctrl_c_keeps_what_was_found() -> None:
 )
 def test_conditions(abort: Abort, text: str, ends: list[int]) -> None:
     """One evaluation a second: nothing, 8, 6, 4, then another 4."""
-    steps = [Progress()] + [Progress(n, n, 0, 8.0, 10.0 - 2 * n) for n in (1, 2, 3)] + [Progress(4, 4, 1, 8.0, 4.0)]
+    steps = (
+        [SearchProgress()]
+        + [SearchProgress(n, n, 0, 8.0, 10.0 - 2 * n) for n in (1, 2, 3)]
+        + [SearchProgress(4, 4, 1, 8.0, 4.0)]
+    )
     assert [n for n, p in enumerate(steps) if abort.reached(p)] == ends
     assert repr(abort) == text
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,4 +198,22 @@ def test_prepare_says_where_kernels_are_wrong(device: Device, monkeypatch: pytes
 def test_prepare_of_several_computations(device: Device) -> None:
     ready = mdhnp.prepare(lambda: [mdhnp.matmul(A, A.T), mdhnp.dot(A[0], A[1]), mdhnp.matmul(A, A.T)])
     assert len(ready) == len(cache().times()) == 2
-    assert mdhnp.prepare(mdhnp.matmul, A[:0], A.T) == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ((np.matmul, A, A.T), "calls no function of this package"),
+        ((mdhnp.sort, A), "calls no function of this package that has kernels"),
+        ((mdhnp.matmul, A[:0], A.T), "an extent is 0"),
+        ((mdhnp.dot, A[0].astype(np.longdouble), A[1]), "dot of such operands is left to NumPy"),
+        ((lambda: mdhnp.sort(mdhnp.asarray(A)),), "the host computes numpy.sort"),
+    ],
+)
+@pytest.mark.parametrize("ready", [mdhnp.prepare, partial(mdhnp.tune, budget=1.0)])
+def test_what_kernels_do_not_compute_is_a_warning_that_says_why(
+    ready: Any, call: tuple[Any, ...], why: str, device: Device
+) -> None:
+    with config(fallback="numpy"), pytest.warns(RuntimeWarning, match=f"kernels compute nothing .*{why}") as said:
+        assert ready(*call) == ()
+    assert said[0].filename == __file__

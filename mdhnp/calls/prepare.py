@@ -1,14 +1,16 @@
 """Makes calls ready ahead of time: their kernels compiled, and measured beside NumPy's functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from mdhnp.calls import kernels
 from mdhnp.calls.build import Build, compare
-from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Kernels, SlicedKernels
+from mdhnp.calls.host import OnHost
+from mdhnp.calls.observe import Observed, observe
+from mdhnp.calls.operands import fallback_counts
+from mdhnp.calls.plans import Kernels, Nothing, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Computation
@@ -18,6 +20,7 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.settings import config
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
+from mdhnp.warning import warn
 
 #: Settings by which kernels with the best schedules known compute all calls.
 BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always", "schedule": None}
@@ -74,7 +77,7 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     Returns
     -------
     tuple of Prepared
-        One for each computation of the call.
+        One for each computation of the call; none, with a RuntimeWarning that says why, where kernels compute nothing.
 
     Raises
     ------
@@ -93,13 +96,17 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     if not callable(function):
         raise TypeError(f"prepare: takes a function, not {function!r}")
     try:
-        return tuple(map(settle, requests_of(partial(function, *args, **kwargs))))
+        return tuple(map(settle, requests_of(partial(function, *args, **kwargs), "prepare")))
     finally:
         forget()
 
 
-def requests_of(call: Callable[[], Any]) -> list[Request]:
-    """Make a call by kernels, and give what is asked for in it, but for copies into memory that was there."""
+def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
+    """Make a call by kernels, and give what is asked for in it, but for copies into memory that was there.
+
+    Where that is nothing, a warning says why in the name of the function that is `asking`.
+    """
+    before = fallback_counts()
     with config(**BY_KERNELS), observe() as seen:
         call()
         mode = config.mode
@@ -109,7 +116,24 @@ def requests_of(call: Callable[[], Any]) -> list[Request]:
         for plan, arrays in seen
         if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts)
     ]
+    if not requests:
+        left = [name for name, count in fallback_counts().items() if count > before.get(name, 0)]
+        warn(f"{asking}: kernels compute nothing of the call: {_why_nothing(seen, left)}")
     return list(dict.fromkeys(requests))
+
+
+def _why_nothing(seen: Observed, left: Sequence[str]) -> str:
+    """Say why kernels compute nothing of a call, of which plans were `seen` and functions `left` to NumPy."""
+    plans = [plan for plan, _ in seen]
+    if left:
+        return f"{', '.join(left)} of such operands is left to NumPy"
+    if hosts := [plan.name for plan in plans if isinstance(plan, OnHost)]:
+        return f"the host computes {', '.join(hosts)}"
+    if any([isinstance(plan, Nothing) for plan in plans]):
+        return "an extent is 0"
+    if plans:
+        return "it only moves elements into memory that was there"
+    return "it calls no function of this package that has kernels"
 
 
 def _on(plan: Kernels | SlicedKernels) -> bool:

@@ -106,7 +106,7 @@ def _timed(
 
     with config(**BY_KERNELS), trying({graph: name}):
         forget()
-        requests = requests_of(done)
+        requests = requests_of(done, "tune")
         seconds = min(timed(done, _FILL, _FEWEST, _MOST, enough))
     forget()
     return seconds, requests
@@ -168,7 +168,8 @@ def tune(
     Returns
     -------
     tuple of Tuned
-        One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them at this moment.
+        One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them at this moment, and none
+        where kernels compute nothing of the call.
 
     Raises
     ------
@@ -202,7 +203,7 @@ def tune(
     with use(team[0]) if team else nullcontext():
         forget()  # what was rewritten before is to be seen again
         with trying({}) as graphs:
-            requests = requests_of(call)
+            requests = requests_of(call, "tune")
         try:
             tuning.tune(requests)
             for graph, device in graphs.items():

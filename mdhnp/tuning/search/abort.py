@@ -7,7 +7,7 @@ from mdhnp.errors import guarded
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """How far a search has come."""
 
     #: Seconds since it began.
@@ -41,7 +41,7 @@ class Abort:
     duration(60) | evaluations(1000) & stalled(100)
     """
 
-    reached: Callable[[Progress], bool]
+    reached: Callable[[SearchProgress], bool]
     text: str
 
     def __or__(self, other: "Abort") -> "Abort":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdhnp.errors import guarded
-from mdhnp.tuning.search.abort import Abort, Progress, duration
+from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
 from mdhnp.tuning.search.techniques import ModelGuided, Technique
 
@@ -180,10 +180,10 @@ class _Search:
             repeated = repeated + 1 if tuple(configuration.values()) in self._known else 0
             self._technique.tell(configuration, self._number(self._evaluated(configuration)))
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> SearchProgress:
         best = None if self._best is None else _scalar(self._best.cost)
         seconds = time.perf_counter() - self._begin
-        return Progress(seconds, len(self._known), self._stalled, _scalar(self._first), best)
+        return SearchProgress(seconds, len(self._known), self._stalled, _scalar(self._first), best)
 
     def _evaluated(self, configuration: Configuration) -> Evaluation:
         """Give what a configuration costs; one that is known is not evaluated again."""

@@ -28,7 +28,7 @@ from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
-from mdhnp.tuning.search.abort import Abort, Progress, duration, evaluations
+from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
@@ -238,12 +238,12 @@ class _Tuning:
         self._asked += len(asked)
         return asked
 
-    def _progress(self, count: int, ahead: float = 0.0) -> Progress:
+    def _progress(self, count: int, ahead: float = 0.0) -> SearchProgress:
         """How far the search will be with so many candidates, after some seconds more."""
         seconds = 0.0 if self._end == math.inf else time.monotonic() + ahead - (self._end - self._budget)
         worked = [m.seconds for m in self._made if m.seconds is not None]
         stalled = len(worked) - 1 - worked.index(min(worked)) if worked else 0
-        return Progress(seconds, count, stalled, worked[0] if worked else None, min(worked, default=None))
+        return SearchProgress(seconds, count, stalled, worked[0] if worked else None, min(worked, default=None))
 
     def _is_late(self) -> bool:
         """Whether the search is to end, as where one more candidate and the final take longer than there is time.
