@@ -11,7 +11,7 @@ import mdhnp
 from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
 from benchmarks.rows import seconds_text
-from benchmarks.tuning import _by_turns, _stage, empty_cache
+from benchmarks.tuning import _stage, by_turns, empty_cache
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.steps import InSteps
@@ -35,7 +35,7 @@ def table(names: Sequence[str], spec: str) -> tuple[list[str], list[list[str]]]:
             apart = _apart(name)
             seconds, calls, found = _in_calls(name)
             start = default(h, device.caps)
-            times = _by_turns(h, device, [start, apart or start, found or start])
+            times = by_turns(h, device, [start, apart or start, found or start])
             ours, theirs, usual = (sorted(times[s or start])[len(times[start]) // 2] for s in (found, apart, start))
             ratios = f"{theirs / ours:.2f}", f"{usual / ours:.2f}"
             lines.append([name, f"{seconds:.0f} s", str(calls), seconds_text(usual), *ratios])

@@ -29,7 +29,7 @@ from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Worker
 from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["draw", "empty_cache", "run", "table"]
+__all__ = ["by_turns", "draw", "empty_cache", "run", "table"]
 
 #: Rounds of the comparison; part of the best found that the seeds must reach.
 ROUNDS, REQUIRED = 11, 0.95
@@ -87,7 +87,7 @@ def _tuned(h: MdHom, device: Device, seconds: float, reference: float, seeds: in
     searches = [_search(h, device, seconds, seed) for seed in range(seeds)]
     long = _search(h, device, reference, seeds)
     start = default(h, device.caps)
-    times = _by_turns(h, device, [start, long["schedule"], *(s["schedule"] for s in searches)])
+    times = by_turns(h, device, [start, long["schedule"], *(s["schedule"] for s in searches)])
     best = times[long["schedule"]]
     for search in (*searches, long):
         search["seconds"] = median(times[search["schedule"]])
@@ -135,7 +135,7 @@ def empty_cache() -> Iterator[None]:
         yield
 
 
-def _by_turns(h: MdHom, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
+def by_turns(h: MdHom, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
     """Seconds of each schedule, one a round."""
     times: dict[Schedule, list[float]] = {s: [] for s in schedules}
     with closing(Worker(TuningTask(h, device.identity, default(h, device.caps)))) as worker:

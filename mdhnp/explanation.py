@@ -23,7 +23,10 @@ from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
-_ORIGINS = {"tuned": "tuned", "default": "default", "general": "for all sizes", "given": "config.schedule"}
+_ORIGINS = {
+    "tuned": "tuned", "family": "tuned for sizes near to this", "default": "default", "general": "for all sizes",
+    "given": "config.schedule",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

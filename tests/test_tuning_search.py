@@ -19,7 +19,7 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
-from mdhnp.schedule.general import adapt
+from mdhnp.schedule.general import adapt, moved
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
 from mdhnp.schedule.model import seconds
@@ -285,6 +285,7 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
     bad = replace(Schedule.plain(h.extents, 2), **MALFORMED[what])
     assert not is_legal(h, bad, CAPS)
     assert adapt(near, bad, CAPS) is None
+    assert moved(near, bad, h.extents, CAPS) is None
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     for extents in (h.extents, (0, 64, 64)):
         cache().put(
@@ -301,12 +302,13 @@ def test_a_search_begins_with_what_was_tuned_for_the_nearest_extents(device: Dev
     access = AccessPattern(h)
     beside = neighbours(access, Batch.of([start]), device.caps, 50, np.random.default_rng(0))
     listed = (schedule(access, beside, row, device.caps) for row in range(len(beside)))
-    other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
+    at, usual = h.extents, default(near, device.caps)
+    other = next(s for s in listed if is_legal(h, s, device.caps) and moved(near, s, at, device.caps) != usual)
     assert tuned_for(h, device) is None
     assert similar(h, device) == []
     cache().put(key_of(h, device), BestSchedule(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert tuned_for(h, device) == other
-    fitted = adapt(near, other, device.caps)
+    fitted = moved(near, other, h.extents, device.caps)
     assert fitted is not None
     assert tuned_for(near, device) is None
     assert similar(near, device) == [fitted]

@@ -5,9 +5,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tuning_entries import entry, fresh_cache, key
+from tuning_entries import RICH, entry, fresh_cache, key
 
 from mdhnp.tuning.cache import TuningCache, wisdom
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
@@ -18,15 +19,16 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCac
     yield from fresh_cache(tmp_path, monkeypatch)
 
 
-def test_exported_entries_come_back(tuned: TuningCache, tmp_path: Path) -> None:
+@pytest.mark.parametrize("near", [None, "default", RICH])
+def test_exported_entries_come_back(near: Any, tuned: TuningCache, tmp_path: Path) -> None:
     tuned.put(key(1, 2, 3), entry())
-    tuned.put(key(4, 5, 6, device="b"), entry(2e-3))
+    tuned.put(key(4, 5, 6, device="b"), replace(entry(2e-3), near=near))
     assert tuned.export(tmp_path / "all.json") == 2
     other = TuningCache(tmp_path / "other" / "tuning.sqlite")
     other.put(key(1, 2, 3), entry(0.5e-3))
     assert other.import_(tmp_path / "all.json") == 1
     assert other.get(key(1, 2, 3)) == entry(0.5e-3), "what was measured here stays"
-    assert other.get(key(4, 5, 6, device="b")) == replace(entry(2e-3), source="imported")
+    assert other.get(key(4, 5, 6, device="b")) == replace(entry(2e-3), source="imported", near=near)
     other.put(key(1, 2, 3), entry(5e-3))
     assert other.import_(tmp_path / "all.json") == 0, "however fast others were elsewhere"
     other.put(key(1, 2, 3), replace(entry(5e-3), source="imported"))

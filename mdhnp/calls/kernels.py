@@ -34,7 +34,7 @@ from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt
 from mdhnp.settings import Mode
-from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
+from mdhnp.tuning.lookup import Scheduled, family_schedule, key_of, tuned_for
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.warning import warn
 
@@ -157,11 +157,7 @@ def untuned(request: Request) -> list[Computation]:
 def _best(request: Request, why: str) -> Kernels:
     """Make kernels with the best schedules known now, or the default ones where those cannot be used."""
     each, device = staged(request.mdhom), request.device
-    tuned = [tuned_for(s.mdhom, device) for s in each]
-    found = [
-        Scheduled(_default(s.mdhom, device.caps), "default") if known is None else Scheduled(known, "tuned")
-        for s, known in zip(each, tuned, strict=True)
-    ]
+    found = [_scheduled(s.mdhom, device) for s in each]
     try:
         return _plan(request, found, _program(each, found, device), why)
     except (IllegalSchedule, BuildError, LaunchError) as error:
@@ -172,6 +168,15 @@ def _best(request: Request, why: str) -> Kernels:
         if not isinstance(error, IllegalSchedule):
             warn(f"tuned kernels could not be used: {error}")
         return _plan(request, safe, _program(each, safe, device), why)
+
+
+def _scheduled(h: Computation, device: Device) -> Scheduled:
+    """Give the best schedule known for a stage in canonical form."""
+    if (tuned := tuned_for(h, device)) is not None:
+        return Scheduled(tuned, "tuned")
+    if (shared := family_schedule(h, device)) is not None:
+        return Scheduled(shared, "family")
+    return Scheduled(_default(h, device.caps), "default")
 
 
 def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Kernels, Part], ...]:

@@ -9,6 +9,7 @@ import json
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mdhnp.calls.plans import Kernels
 from mdhnp.codegen.program import Kernel, Program
@@ -19,7 +20,7 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Key, read_schedule
-from mdhnp.tuning.lookup import Scheduled
+from mdhnp.tuning.lookup import Scheduled, near
 
 #: Folders whose sources decide what a program is.
 _SOURCES = ("mdh", "schedule", "codegen", "runtime")
@@ -28,7 +29,8 @@ _SOURCES = ("mdh", "schedule", "codegen", "runtime")
 def write(plan: Kernels, keys: list[Key]) -> None:
     """Keep a plan's schedules and program; `keys` are those of its stages in the tuning cache."""
     found = [(s.to_json(), origin) for s, origin in zip(plan.schedules, plan.origins, strict=True)]
-    record = {"found": found, "keys": [asdict(key) for key in keys], "program": asdict(plan.program)}
+    listed, shared = [asdict(key) for key in keys], [_shared(key) for key in keys]
+    record = {"found": found, "keys": listed, "near": shared, "program": asdict(plan.program)}
     binaries.store(_name(plan.mdhom, plan.device), json.dumps(record).encode())
 
 
@@ -46,7 +48,14 @@ def read(h: Computation, device: Device) -> tuple[list[Scheduled], Program] | No
         return None
     tuned = [tuning_cache().get(key) for key in keys]
     current = [f.schedule if f.origin == "tuned" else None for f in found]
-    return (found, program) if [entry and entry.schedule for entry in tuned] == current else None
+    is_current = [entry and entry.schedule for entry in tuned] == current
+    return (found, program) if is_current and record.get("near") == [_shared(key) for key in keys] else None
+
+
+def _shared(key: Key) -> list[Any] | None:
+    """Give what sizes near to a key's take, where it has no schedule of its own."""
+    found = None if tuning_cache().get(key) is not None else near(key)
+    return found and [list(found[0]), found[1] if found[1] == "default" else found[1].to_json()]
 
 
 def _program(fields: dict[str, list[dict[str, object]]]) -> Program:

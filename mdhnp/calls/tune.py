@@ -22,6 +22,7 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
+from mdhnp.tuning.search.family import share
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
 from mdhnp.warning import warn
@@ -46,9 +47,9 @@ class Tuning:
         beside: Sequence[Device] = (),
         abort: Abort | None = None,
     ) -> None:
-        self.found: list[Tuned] = []
+        self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
-        self.keys: dict[Key, None] = {}  # of the stages that were seen, in order
+        self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
         self._stopped = False
         self._how = budget, evaluations, seed, progress, beside, abort
 
@@ -57,15 +58,25 @@ class Tuning:
         for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r.mdhom)]:
             if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
-            self.keys[key] = None
+            self.keys[key] = device
             tuned, self._stopped = tune_stage(h, device, *self._how)
             if tuned is None:
                 self.claimed.append(h)
             else:
-                self.found.append(tuned)
+                self.found[key] = tuned
         for request in requests:
             if not self._stopped:
                 settle(request)
+
+    def share(self) -> None:
+        """Have stages that differ in sizes only share what was found for them, for sizes near to theirs."""
+        families: dict[tuple[str, Device], list[Key]] = {}
+        for key in self.found:
+            families.setdefault((key.family, self.keys[key]), []).append(key)
+        for (_, device), keys in families.items():
+            if len(keys) > 1 and not self._stopped:
+                shared = share([self.found[key] for key in keys], device, self._how[0], self._how[2])
+                self.found |= zip(keys, shared, strict=True)
 
     def tune_rewritings(self, call: Callable[[], Any], graph: Graph, device: Device) -> None:
         """Time a call for each way of rewriting a graph in it, tune those that may be the fastest, keep the times."""
@@ -131,8 +142,9 @@ def _is_faster(call: Callable[[], Any], graph: Graph, name: str, used: str, devi
 
 
 def tune(
-    function: Callable[..., Any],
+    function: Any = None,
     *args: Any,
+    calls: Any = None,
     budget: float = 10.0,
     evaluations: int = 50,
     seed: int = 0,
@@ -143,6 +155,9 @@ def tune(
 ) -> tuple[Tuned, ...]:
     """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
 
+    Several `calls` are tuned one after the other. What was found for computations that differ in sizes only is then
+    timed at each of these sizes, and calls of other sizes near to them use the few schedules that are the fastest.
+
     At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.prepare`: calls begin with the faster.
 
     Parameters
@@ -151,8 +166,11 @@ def tune(
         Any of this package's functions, or one that calls them.
     *args, **kwargs
         Its arguments. The call itself runs once, as always: with ``out=`` it writes there.
+    calls : sequence of callable, optional
+        Several calls, in place of `function`: functions without arguments, as ``partial(mdhnp.matmul, a, b)``.
     budget : float
-        Seconds for each stage of the call, from the time that its default schedule was measured.
+        Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes that are
+        tuned together each takes as many again, at most, to be timed by what was found for the others.
     evaluations : int
         Most schedules to measure for each stage; those timed again at the end do not count.
     seed : int
@@ -173,11 +191,13 @@ def tune(
 
     Raises
     ------
+    TypeError
+        If there is no function, or `calls` beside one.
     RuntimeError
         If the measuring process cannot start, not even the default schedule can be measured, or another process is
         tuning all stages at this moment.
     ValueError
-        If `devices` is empty, or they differ in name, driver or runtime, or one is named twice.
+        If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named twice.
     NoDeviceError
         If one of `devices` does not exist.
 
@@ -194,25 +214,48 @@ def tune(
     >>> a = np.ones((64, 64), np.float32)
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
-    if not callable(function):
-        raise TypeError(f"tune: takes a function, not {function!r}")
+    each = _calls(function, args, kwargs, calls)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     team = _equal(devices) if devices is not None else ()
-    tuning, call = Tuning(budget, evaluations, seed, progress, team[1:], abort), partial(function, *args, **kwargs)
+    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort)
     with use(team[0]) if team else nullcontext():
-        forget()  # what was rewritten before is to be seen again
-        with trying({}) as graphs:
-            requests = requests_of(call, "tune")
         try:
-            tuning.tune(requests)
-            for graph, device in graphs.items():
-                tuning.tune_rewritings(call, graph, device)
+            for call in each:
+                forget()  # what was rewritten before is to be seen again
+                with trying({}) as graphs:
+                    requests = requests_of(call, "tune")
+                tuning.tune(requests)
+                for graph, device in graphs.items():
+                    tuning.tune_rewritings(call, graph, device)
+            if calls is not None:
+                tuning.share()
         finally:
             forget()
     if tuning.claimed:
         _say_claimed(tuning.claimed, nothing=not tuning.found)
-    return tuple(tuning.found)
+    return tuple(tuning.found.values())
+
+
+def _calls(
+    function: Callable[..., Any] | None, args: Sequence[Any], kwargs: dict[str, Any],
+    calls: Sequence[Callable[[], Any]] | None,
+) -> list[Callable[[], Any]]:  # fmt: skip
+    """Give what is to be tuned: one call, or several."""
+    if calls is None:
+        if not callable(function):
+            raise TypeError(f"tune: takes a function, not {function!r}")
+        return [partial(function, *args, **kwargs)]
+    if function is not None or args or kwargs:
+        raise TypeError("tune: takes a function with its arguments, or calls, not both")
+    for call in calls:
+        if not callable(call):
+            raise TypeError(
+                f"tune: calls: takes functions without arguments, as partial(matmul, a, b), not {call!r:.80}"
+            )
+    if not calls:
+        raise ValueError("tune: calls: is empty")
+    return [*calls]
 
 
 def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:

@@ -36,9 +36,24 @@ def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
 
 
 def _ranked(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
-    batch = _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
+    yield from _by_model(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
+
+
+def _by_model(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> Iterator[Schedule]:
+    batch = _with_groups(access, tiles, caps)
     for row in np.argsort(seconds(access, batch, caps), kind="stable"):
         yield cpu_schedule(access, batch, row)
+
+
+def alike(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield legal schedules with the register tile, vectors and copies of one of other extents, as the model ranks."""
+    access, one = AccessPattern(h), Batch.of([s])
+    lanes = np.where(np.arange(h.rank) == s.vector_dim, s.vector_width, 1)
+    extents = np.array(h.extents, np.int64)
+    tiles = np.minimum(one.private_tile, -(-extents // lanes) * lanes)
+    batch = _with_local_tiles(access, replace(one, private_tile=tiles), caps)
+    batch = batch.take(np.flatnonzero((batch.packed == one.packed).all(axis=1)))
+    yield from (found for found in _by_model(access, batch, caps) if is_legal(h, found, caps))
 
 
 def vectorisations(access: AccessPattern, caps: DeviceCaps) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ only work-groups follow the sizes of a call. Where kept dimensions have too few 
 kernel that combines the parts is a general one, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -12,7 +13,9 @@ from math import prod
 from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.check import check_fields, is_legal
+from mdhnp.schedule.cpu import alike
 from mdhnp.schedule.default import default
+from mdhnp.schedule.fixed import is_fixed
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 
@@ -121,6 +124,26 @@ def _dense(v: View, extents: tuple[int, ...]) -> View:
         step = max(step, abs(strides[axis]) * shape[axis])
     lowest = sum(-s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0)
     return replace(v, shape=shape, strides=tuple(strides), offset=max(lowest, min(v.offset, 1)))
+
+
+def moved(h: Computation, s: Schedule, extents: Sequence[int], caps: DeviceCaps) -> Schedule | None:
+    """Give the schedule for `h` that is like one for other extents; None where there is none.
+
+    On a CPU register tiles, vectors and copies stay, and the cost model chooses local tiles and work-groups anew. On a
+    GPU all tiles stay, and how many of them a work-group walks over. What else there is keeps what it can.
+    """
+    if (fitting := adapt(h, s, caps)) is None or not isinstance(h, MdHom):
+        return fitting
+    kept = h.dims("cc")
+    if caps.kind == "gpu":
+        for d in kept:
+            walk = -(-tile_counts(extents, s.local_tile)[d] // s.num_wg[d])
+            tiles = tile_counts(h.extents, fitting.local_tile)[d]
+            fitting = fitting.at(d, num_wg=even_groups(tiles, -(-tiles // walk)))
+        return fitting if is_legal(h, fitting, caps) else None
+    if h.dims("ps") or h.segments or is_fixed(h) or s.work_items > 1 or not h.rank:
+        return fitting
+    return next(alike(h, s, caps), fitting)
 
 
 def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:

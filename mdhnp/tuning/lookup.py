@@ -1,16 +1,17 @@
-"""What is known of a stage: the schedule tuned for it, and those tuned for extents that are alike.
+"""What is known of a stage: the schedule tuned for it, that of its family, and those tuned for extents that are alike.
 
 Takes a stage and a device, never measures. The generator's version is part of the key, so that schedules tuned for
 other kernels are not taken for granted.
 """
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from mdhnp.mdh import Computation, canonical, family, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.general import adapt
+from mdhnp.schedule.general import moved
 from mdhnp.schedule.matrices import at_precision
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
@@ -18,11 +19,12 @@ from mdhnp.tuning.cache.records import Key
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "3"
 
-#: A search tries schedules of the same family where extents differ by so many times at most.
+#: Schedules of the same family are tried, or used, where extents differ by so many times at most.
 _NEAR = 4.0
 
-#: Tuned for exactly this; chosen without any measurement, for this or for all sizes; said by the user.
-Origin = Literal["tuned", "default", "general", "given"]
+#: Tuned for exactly this, or for several sizes together; chosen without any measurement, for this or for all sizes;
+#: said by the user.
+Origin = Literal["tuned", "family", "default", "general", "given"]
 
 
 class Scheduled(NamedTuple):
@@ -45,6 +47,23 @@ def tuned_for(h: Computation, device: Device) -> Schedule | None:
     return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
+def near(key: Key) -> tuple[tuple[int, ...], Schedule | Literal["default"]] | None:
+    """Give what sizes near to a key's take, of extents that were tuned together with others, and these."""
+    for other, entry in cache().nearest(key, limit=None):
+        if entry.near is not None and _is_near(key, other):
+            return other.extents, entry.near
+    return None
+
+
+def family_schedule(h: Computation, device: Device) -> Schedule | None:
+    """Look up what was found for a stage's family; None where that is nothing, or default schedules."""
+    found = near(key_of(h, device))
+    return None if found is None or found[1] == "default" else _moved(h, found[1], found[0], device.caps)
+
+
+_moved = lru_cache(maxsize=1024)(moved)
+
+
 def similar(h: Computation, device: Device) -> list[Schedule]:
     """Give the schedules that were tuned for the nearest extents, fitted to those of a stage in canonical form.
 
@@ -52,9 +71,13 @@ def similar(h: Computation, device: Device) -> list[Schedule]:
     to 0.6 to 1.4 times the extents one was faster than the default there, and six were slower, by up to 2.4 times.
     """
     key = key_of(h, device)
-    near = [
-        adapt(h, entry.schedule, device.caps)
+    found = [
+        _moved(h, entry.schedule, other.extents, device.caps)
         for other, entry in cache().nearest(key, limit=3)
-        if all(max(m, n) <= _NEAR * min(m, n) for m, n in zip(key.extents, other.extents, strict=True))
+        if _is_near(key, other)
     ]
-    return [s for s in near if s is not None]
+    return [s for s in found if s is not None]
+
+
+def _is_near(key: Key, other: Key) -> bool:
+    return all([max(m, n) <= _NEAR * min(m, n) for m, n in zip(key.extents, other.extents, strict=True)])

@@ -53,6 +53,9 @@ class BestSchedule:
     mdh: str
     #: Who measured: this user, someone whose wisdom was imported, or those who made the package.
     source: Source = "tuned"
+    #: What sizes near to this one take, where it was tuned together with others: a schedule of these extents that is
+    #: moved to theirs, or their default one.
+    near: Schedule | Literal["default"] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.seconds) and self.seconds > 0):
@@ -69,7 +72,8 @@ class BestSchedule:
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def fields(self) -> dict[str, Any]:
-        return asdict(self) | {"mdh": _text(self.mdh)}
+        fields = asdict(self) | {"mdh": _text(self.mdh)}
+        return fields if self.near is not None else {name: each for name, each in fields.items() if name != "near"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,10 @@ def read_key(fields: Any) -> Key:
 def read_entry(fields: Any) -> BestSchedule:
     """Read an entry; ValueError names the field that is wrong."""
     found = _read(fields, "", seconds=float, evaluations=int, tuned_at=str, mdh=str, source=str)
-    return BestSchedule(schedule=read_schedule(json.dumps(fields.get("schedule"))), **found)
+    near = fields.get("near")
+    if near is not None and near != "default":
+        near = read_schedule(json.dumps(near))
+    return BestSchedule(schedule=read_schedule(json.dumps(fields.get("schedule"))), near=near, **found)
 
 
 def read_measurement(fields: Any) -> Measurement:

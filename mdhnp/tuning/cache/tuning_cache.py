@@ -73,7 +73,7 @@ class TuningCache:
         entry = self._database.read(lambda db: _one(db, "entry", key, read_entry))
         return entry if entry is not None else shipped_entries().get(key)
 
-    def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, BestSchedule]]:
+    def nearest(self, key: Key, limit: int | None = 3) -> list[tuple[Key, BestSchedule]]:
         """Give entries of the same family, device and generator: the key's own first, then those of similar extents.
 
         They are ordered by the sum of ``|log(extent ratio)|`` over the dimensions.

@@ -24,7 +24,7 @@ from mdhnp.settings import config
 from mdhnp.system import cores
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
-from mdhnp.tuning.lookup import key_of, similar, tuned_for
+from mdhnp.tuning.lookup import family_schedule, key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
@@ -65,6 +65,8 @@ class Tuned:
         Of a call by it and by the default schedule, measured in the same run.
     measurements : tuple of Measurement
         Everything measured, in order.
+    family_seconds : float or None
+        Of a call by what sizes near to this one use, where several were tuned together.
     """
 
     mdhom: Computation
@@ -72,13 +74,15 @@ class Tuned:
     seconds: float
     default_seconds: float
     measurements: tuple[Measurement, ...]
+    family_seconds: float | None = None
 
     def __str__(self) -> str:
         ratio = self.default_seconds / self.seconds
-        return (
+        said = (
             f"{self.mdhom}: {self.seconds * 1e6:.1f} µs, {ratio:.2f} times as fast as the default schedule, "
             f"after {len(self.measurements)} measurements"
         )
+        return said if self.family_seconds is None else f"{said}; {self.family_seconds * 1e6:.1f} µs by the family's"
 
 
 def search(untuned: Sequence[Computation], device: Device) -> bool:
@@ -129,13 +133,13 @@ def tune_stage(
     if owner is None:
         return None, False
     try:
-        team = _team(h, (device, *beside), budget, seed)
+        team = team_of(h, (device, *beside), budget, seed)
         return _Tuning(h, device, known, owner, budget, evaluations, seed, abort).run(team, progress)
     finally:
         known.release(key, owner)
 
 
-def _team(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
+def team_of(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
     """Workers on the devices, which are known by their positions among equal ones."""
     first, *others = members
     task = TuningTask(h, first.identity, default(h, first.caps), seed)
@@ -161,11 +165,13 @@ class _Tuning:
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)
         start = default(h, device.caps)
-        self._search = Search(h, device.caps, start, seed, similar(h, device))
+        shared = family_schedule(h, device)
+        likely = [*([] if shared is None else [shared]), *similar(h, device)]
+        self._search = Search(h, device.caps, start, seed, likely)
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         #: What is in use: calls go on with it if nothing is faster.
-        self._used = tuned_for(h, device) or start
+        self._used = tuned_for(h, device) or shared or start
         self._start = start
         self._made: list[Measurement] = []
         self._asked = 0
@@ -190,9 +196,11 @@ class _Tuning:
                 told = self._told()
                 seconds = told.get(self._used) or told[self._search.finalists(1)[0]]
                 return self._tuned(self._used, seconds, told.get(self._start, seconds)), True
+        before = self._known.get(self._key)
         entry = BestSchedule(
-            best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h)
-        )
+            best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h),
+            near=None if before is None else before.near,
+        )  # fmt: skip
         self._known.put(self._key, entry)
         return self._tuned(best, seconds, default_seconds), stopped
 

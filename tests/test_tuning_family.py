@@ -1,0 +1,192 @@
+"""Sizes that are tuned together: what is chosen for all of them, what sizes near to them use, and how it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from schedules import CAPS, MATRICES
+from tuning_entries import fresh_cache, stage_of
+
+import mdhnp
+from mdhnp import config
+from mdhnp.calls.store import forget
+from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.default import candidates, default
+from mdhnp.schedule.general import moved
+from mdhnp.schedule.schedule import tile_counts
+from mdhnp.tuning.cache import TuningCache, cache
+from mdhnp.tuning.cache.records import BestSchedule
+from mdhnp.tuning.lookup import family_schedule, key_of, tuned_for
+from mdhnp.tuning.search.family import few
+
+PRODUCT = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+
+pytestmark = pytest.mark.usefixtures("binaries_on_disk")
+
+
+@pytest.fixture(autouse=True)
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCache]:
+    with config(host="never", specialise="always", tuning="off"):
+        forget()
+        yield from fresh_cache(tmp_path, monkeypatch)
+        forget()
+
+
+def product(i: int, j: int, k: int) -> MdHom:
+    return canonical(PRODUCT.bind(np.zeros((i, k), np.float32), np.zeros((k, j), np.float32)))
+
+
+def operands(i: int, j: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(i + j + k)
+    return rng.random((i, k), np.float32), rng.random((k, j), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("times", "chosen"),
+    [
+        ([[2, 1, 2], [2, 1, 2]], [1, 1]),
+        ([[2, 1, 2], [2, 2, 1]], [0, 0]),  # each is fast where it was found, and nowhere else
+        ([[2, 2, 1], [2, 1, 2]], [2, 1]),  # two, where none is fast at both sizes
+        ([[2, 1.98, 2], [2, 1.97, 2]], [0, 0]),  # none that is clearly faster than the default one
+        ([[1, 2, 2], [2, 1, 2]], [0, 1]),
+        ([[2, 1, inf, 2], [2, 1, inf, 2], [2, inf, 2, 2]], [1, 1, 0]),  # one that fails at a size
+        ([[1, inf, inf], [1, inf, inf]], [0, 0]),
+        (
+            [[1, 2, 2, 2, 0.5], [1, 0.3, 2, 2, 2], [1, 2, 2, 0.7, 2], [1, 2, 0.4, 2, 2]],
+            [4, 1, 0, 2],  # as many as are kept
+        ),
+    ],
+)  # fmt: skip
+def test_few_that_are_fast_on_average_are_chosen(times: list[list[float]], chosen: list[int]) -> None:
+    assert few(times) == chosen
+
+
+SIZES = [(61, 67, 71), (200, 60, 300), (7, 5, 9), (1000, 2, 64)]
+
+
+@pytest.mark.parametrize("at", SIZES)
+@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
+def test_what_makes_a_schedule_moves_with_it(caps: Any, at: tuple[int, int, int]) -> None:
+    h, near = product(300, 310, 320), product(*at)
+    for s in [each for each, _ in zip(candidates(h, caps), range(20), strict=False) if not each.second]:
+        found = moved(near, s, h.extents, caps)
+        if found is None:
+            continue
+        assert is_legal(near, found, caps)
+        assert moved(h, s, h.extents, caps) is not None
+        assert (found.vector_dim, found.vector_width) == (s.vector_dim, s.vector_width)
+        assert [c is None for c in found.local_copies] == [c is None for c in s.local_copies]
+        large = all(n >= p for n, p in zip(at, s.private_tile, strict=True))
+        assert found.private_tile == s.private_tile or not large
+        if caps.kind == "gpu" and large:
+            walked = [np.ceil(tile_counts(h.extents, s.local_tile)[d] / s.num_wg[d]) for d in (0, 1)]
+            walks = [np.ceil(tile_counts(at, found.local_tile)[d] / found.num_wg[d]) for d in (0, 1)]
+            assert all(m <= n for m, n in zip(walks, walked, strict=True)), "tiles that a work-group walks over"
+
+
+def share(device: Device, at: tuple[int, int, int], near: Any = "another") -> Schedule:
+    """Keep an entry of a size with what others near to it are to take, which is not their default schedule."""
+    h, unseen = stage_of(*operands(*at)), product(50, 60, 70)
+    own, usual = (default(each, device.caps) for each in (h, unseen))
+    other = next(s for s in candidates(h, device.caps) if moved(unseen, s, at, device.caps) not in (usual, None))
+    entry = BestSchedule(own, 1e-5, 3, "2026-01-01T00:00:00Z", str(h), near=other if near == "another" else near)
+    cache().put(key_of(h, device), entry)
+    return other
+
+
+def origins(at: tuple[int, int, int]) -> tuple[tuple[str, ...], np.ndarray]:
+    forget()
+    a, b = operands(*at)
+    explanation = mdhnp.explain(mdhnp.matmul, a, b)
+    np.testing.assert_allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-4)
+    (plan,) = explanation.launches
+    assert ("tuned for sizes near to this" in explanation.summary) == ("family" in plan.origins)
+    return plan.origins, plan.schedules
+
+
+def test_sizes_near_to_those_that_were_tuned_together_use_what_was_found(device: Device) -> None:
+    assert origins((50, 60, 70))[0] == ("default",)  # which is kept, as a program on disk
+    other = share(device, (64, 64, 64))
+    (origin,), (used,) = origins((50, 60, 70))
+    assert origin == "family"
+    assert used == moved(stage_of(*operands(50, 60, 70)), other, (64, 64, 64), device.caps)
+    assert origins((64, 64, 64))[0] == ("tuned",), "a size of its own has its own"
+    assert origins((20, 15, 70))[0] == ("default",), "too small"
+    assert origins((50, 60, 400))[0] == ("default",), "too large"
+    share(device, (40, 60, 70), near="default")
+    assert origins((45, 60, 70))[0] == ("default",), "the nearest size decides"
+    assert origins((60, 61, 62))[0] == ("family",)
+    share(device, (61, 61, 62), near=None)
+    assert origins((60, 61, 62))[0] == ("family",), "of sizes that were tuned together"
+
+
+def test_a_size_that_is_tuned_begins_with_what_its_family_uses(device: Device) -> None:
+    share(device, (64, 64, 64))
+    a, b = operands(50, 60, 70)
+    (found,) = mdhnp.tune(mdhnp.matmul, a, b, budget=30.0, evaluations=2, progress=False)
+    h = found.mdhom
+    assert [m.schedule for m in found.measurements] == [default(h, device.caps), family_schedule(h, device)]
+    entry = cache().get(key_of(h, device))
+    assert entry is not None
+    assert entry.near is None
+
+
+def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
+    sizes = [(40, 50, 60), (50, 40, 70), (80, 60, 50)]
+    calls = [partial(mdhnp.matmul, *operands(*at)) for at in sizes]
+    calls.append(partial(mdhnp.einsum, "ij->i", np.ones((30, 40), np.float32)))
+    *products, total = mdhnp.tune(calls=calls, budget=5.0, evaluations=2, progress=False)
+    assert [t.mdhom.extents for t in products] == sizes
+    assert total.family_seconds is None
+    assert "by the family's" not in str(total)
+    for t in products:
+        entry = known.get(key_of(t.mdhom, device))
+        assert entry is not None
+        assert entry.near is not None
+        assert (entry.schedule, tuned_for(t.mdhom, device)) == (t.schedule, t.schedule)
+        assert t.family_seconds is not None
+        assert t.family_seconds > 0
+        assert str(t).endswith("by the family's")
+    before = entry.near
+    mdhnp.tune(calls[2], budget=5.0, evaluations=1, progress=False)
+    entry = known.get(key_of(products[2].mdhom, device))
+    assert entry is not None
+    assert entry.near == before, "a size that is tuned again does not leave its family"
+    assert origins((45, 45, 65))[0][0] in ("family", "default")
+
+
+def test_one_call_in_a_list_is_a_call(device: Device, known: TuningCache) -> None:
+    (found,) = mdhnp.tune(calls=[partial(mdhnp.matmul, *operands(40, 50, 60))], budget=5.0, evaluations=1)
+    entry = known.get(key_of(found.mdhom, device))
+    assert entry is not None
+    assert (entry.near, found.family_seconds) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "why"),
+    [
+        ({}, TypeError, "takes a function, not None"),
+        ({"calls": []}, ValueError, "calls: is empty"),
+        ({"calls": [np.ones(3)]}, TypeError, "functions without arguments, as partial"),
+        ({"function": mdhnp.matmul, "calls": [mdhnp.matmul]}, TypeError, "not both"),
+    ],
+)
+def test_what_is_no_list_of_calls_is_an_error(arguments: Any, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=f"tune: .*{why}"):
+        mdhnp.tune(**arguments)
+
+
+def test_entries_without_what_others_take_are_written_as_before() -> None:
+    plain = BestSchedule(Schedule.plain((3,), 1), 1e-3, 1, "2026-01-01T00:00:00Z", "")
+    assert "near" not in plain.fields()
+    assert replace(plain, near="default").fields()["near"] == "default"
