@@ -250,6 +250,39 @@ def test_a_value_is_put_where_a_mask_is_true(where: Device, value: Any, masks: A
             same(a, expected)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i8", "u8", "f4"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.5, 200, -1, 2**40, 1j, [1.5, 2.5], [200, 1], [1, 2, 3], [], [[1, 2]], np.array([300, -1]), np.ones((2, 1)),
+        np.array([1j, 2]), np.arange(3), np.array([1.5]), np.int64(300), "text", np.array([2.5, 300.0]),
+    ],
+    ids=lambda v: f"{type(v).__name__} {np.shape(v) and v}",
+)  # fmt: skip
+@pytest.mark.parametrize("key", [np.arange(6) % 3 == 1, np.arange(6) < 0, [1, 4], [], np.array([[4]])], ids=str)
+@pytest.mark.filterwarnings(
+    "ignore:Casting complex:numpy.exceptions.ComplexWarning", "ignore:invalid value:RuntimeWarning"
+)
+def test_what_is_put_where_arrays_say_is_converted_as_by_numpy(where: Device, dtype: str, key: Any, value: Any) -> None:
+    """Also large whole numbers of elements beside, and what cannot be converted, or broadcast."""
+    large = np.arange(6).astype(dtype) + np.asarray(2**62 + 1 if dtype[1] == "8" else 1, dtype)
+
+    def put(array: Any, value: Any) -> Any:
+        try:
+            array[key] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            return type(error)
+        return array
+
+    want = put(large.copy(), value)
+    for one in (value, mdhnp.asarray(value)) if isinstance(value, np.ndarray) else (value,):
+        got = put(mdhnp.asarray(large.copy()), one)
+        if isinstance(want, type):
+            assert got is want, one
+        else:
+            same(got, want)
+
+
 def test_masks_that_do_not_fit_are_index_errors(where: Device) -> None:
     a = mdhnp.asarray(A.copy())
     with pytest.raises(IndexError, match=r"shape \(2, 2\)"):

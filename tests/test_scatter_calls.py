@@ -121,6 +121,16 @@ def test_large_changes_are_kernels(device: Device) -> None:
     np.testing.assert_array_equal(array.numpy(), a)
 
 
+@pytest.mark.parametrize("name", _NAMES)
+def test_what_gets_nothing_keeps_its_sign(name: str, device: Device) -> None:
+    a, b = np.full((9, 7), -0.0), np.ones((4, 7))
+    want = _changed(getattr(np, name).at, a.copy(), [2, 2, 0, 5], b)
+    with config(host="never"):
+        for given in (a.copy(), mdhnp.asarray(a.copy())):
+            got = np.asarray(_changed(getattr(mdhnp, name).at, given, [2, 2, 0, 5], b))
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
 def test_arrays_are_not_mixed(device: Device) -> None:
     with pytest.raises(TypeError, match=r"add.at: a must be an Array, as others are"):
         mdhnp.add.at(np.zeros(3), mdhnp.asarray([0]), 1)

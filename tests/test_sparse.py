@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,6 +265,30 @@ def test_what_is_refused(subscripts: str, others: Any, error: type[Exception], s
     matrix = _matrix(_M, _M) if subscripts.startswith("ii") else _matrix()
     with pytest.raises(error, match=said):
         mdhnp.einsum(subscripts, matrix, *others)
+
+
+#: Functions that take dense operands only, with what comes before a sparse one and after it.
+DENSE = {
+    "dot": ((_whole(4, _M),), ()), "inner": ((_whole(4, _N),), ()), "outer": ((_whole(4),), ()),
+    "kron": ((_whole(4, 4),), ()), "vdot": ((_whole(4),), ()), "tensordot": ((_whole(4, _M),), ()),
+    "gemm": ((_whole(4, _M),), ()), "gemv": ((), (_whole(_N),)), "vecdot": ((_whole(_N),), ()),
+    "matvec": ((), (_whole(_N),)), "vecmat": ((_whole(_M),), ()), "trace": ((), ()), "take": ((), ([0],)),
+    "attention": ((), (_whole(_M, _N), _whole(_M, _N))), "argkmin": ((), (2,)),
+    "linalg.multi_dot": ((_whole(4, 4), _whole(4, _M)), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_other_functions_say_which_ones_take_sparse_operands(name: str) -> None:
+    before, after = DENSE[name]
+    given = (*before, _matrix(), *after)
+    with pytest.raises(TypeError, match=rf"operand {len(before)} is a sparse csr_array, which mdhnp.matmul and"):
+        attrgetter(name)(mdhnp)(*([given] if name == "linalg.multi_dot" else given))
+
+
+def test_fused_functions_do_not_take_them() -> None:
+    with pytest.raises(TypeError, match="argument 0 is a sparse csr_array, which the function may use as a variable"):
+        mdhnp.fuse(lambda a, x: mdhnp.matmul(a, x) + 1)(_matrix(), _whole(_N))
 
 
 def test_operators_that_need_all_elements() -> None:

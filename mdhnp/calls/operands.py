@@ -110,11 +110,22 @@ def not_copied(arrays: Sequence[Array]) -> str | None:
 def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[NDArray, ...]:
     """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported.
 
-    Arrays stay what they are, and what is foreign by the protocol: `unsupported` names those.
+    Arrays stay what they are, and what is foreign by the protocol: `unsupported` names those. TypeError of sparse ones.
     """
-    return tuple(
-        a if fits(a) or type(a) is Array or foreign(a, protocol) else _converted(np.asanyarray(a)) for a in operands
-    )
+    return tuple([
+        a if fits(a) or type(a) is Array or foreign(a, protocol) else _converted(np.asanyarray(dense(n, a)))
+        for n, a in enumerate(operands)
+    ])  # fmt: skip
+
+
+def dense(number: int, operand: Any) -> Any:
+    """Give an operand; TypeError if it is sparse, which NumPy takes for an object without axes."""
+    if is_sparse(operand):
+        raise TypeError(
+            f"operand {number} is a sparse {type(operand).__name__}, which mdhnp.matmul and mdhnp.einsum multiply; "
+            "else make it dense by .toarray()"
+        )
+    return operand
 
 
 def _converted(a: NDArray) -> NDArray:

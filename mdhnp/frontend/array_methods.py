@@ -16,7 +16,7 @@ from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.frontend.indexing import put, selected, spread
+from mdhnp.frontend.indexing import elements_for, put, selected, spread
 from mdhnp.frontend.public import sooner
 
 __all__: list[str] = []
@@ -261,10 +261,11 @@ class _Methods:
             if key.shape != self.shape[: key.ndim]:
                 raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
             mask: Any = key[(..., *[None] * (self.ndim - key.ndim))]
+            value = elements_for(self, value)
             if np.ndim(value) > self.ndim - key.ndim:
                 value = spread(value, key, self.shape)
             assign(self, _public("where")(mask, value, self))
-        elif _puts_by_kernels(self.device) and (found := put(self, key, value)) is not None:
+        elif _puts_by_kernels(self.device) and (found := put(self, key, elements_for(self, value))) is not None:
             assign(self, found)
         else:
 

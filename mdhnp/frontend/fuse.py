@@ -13,7 +13,7 @@ from mdhnp.arrays import Array
 from mdhnp.arrays.array import make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import scalar
+from mdhnp.calls.operands import is_sparse, scalar
 from mdhnp.calls.tracing import ResultView, Tracer, TracingError
 from mdhnp.frontend.converted import switches
 from mdhnp.frontend.public import public
@@ -219,6 +219,11 @@ def _constant(name: str, key: Any, value: Any) -> Any:
         return value, repr(value)
     if isinstance(value, tuple):
         return value, tuple([(_constant(name, key, v), type(v)) for v in value])
+    if is_sparse(value):
+        raise TypeError(
+            f"{name}: argument {key!r} is a sparse {type(value).__name__}, which the function may use as a variable "
+            "from outside, but not take"
+        )
     try:
         hash(value)
     except TypeError:

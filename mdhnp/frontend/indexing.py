@@ -14,11 +14,12 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, is_array
+from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction
-from mdhnp.calls.operands import addressable, deliver, output
+from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork
-from mdhnp.frontend.array_adapted import package
+from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.ordering import has_kernels, places_of_true
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
@@ -62,7 +63,7 @@ class _Selection(NamedTuple):
 def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: Mode = "raise") -> Any:
     if mode not in _BOUNDARIES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
-    x, indices, out = _array(x), _indices(indices), output("take", out)
+    x, indices, out = _array(dense(0, x)), _indices(indices), output("take", out)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = normalize_axis_index(index(axis), x.ndim)
@@ -119,10 +120,17 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
     return _by_parts(x, parts)
 
 
+def elements_for(x: Array, values: Any) -> Any:
+    """Give values in an Array's type, as NumPy converts what is put into one: whole numbers of Python's must fit."""
+    if isinstance(values, Array) or is_array(values):
+        return values if values.dtype == x.dtype else package().astype(values, x.dtype)
+    return np.asarray(each(values, on_host), x.dtype)
+
+
 def put(x: Array, key: Any, values: Any) -> Any:
     """Give the elements of an Array with values where a key for its first axes names them: of several the last one.
 
-    The indices are read. None for other keys, which have an ellipsis or new axes.
+    The values are of its type. The indices are read. None for other keys, which have an ellipsis or new axes.
     """
     parts = key if isinstance(key, tuple) else (key,)
     parts = tuple([np.asarray(part, None if part else np.intp) if isinstance(part, list) else part for part in parts])
@@ -135,16 +143,16 @@ def put(x: Array, key: Any, values: Any) -> Any:
     last = np.full(x.shape[:axes], -1)
     host = tuple([p.numpy() if isinstance(p, Array) else p for p in parts])
     shape, rest = last[host].shape, x.shape[axes:]
-    if 0 in (*shape, *rest):
-        return x
     last[host] = np.arange(prod(shape)).reshape(shape)
-    m, values = package(), _array(values)
+    m = package()
     while values.ndim > len(shape) + len(rest) and values.shape[0] == 1:
         values = values[0]
     try:
         values = m.broadcast_to(values, (*shape, *rest))
     except ValueError:
         raise ValueError(f"values of shape {values.shape} cannot be broadcast to {(*shape, *rest)}") from None
+    if not values.size:
+        return x
     found = take(reshape(values, (prod(shape), *rest)), last, 0, mode="clip")
     return m.where((last >= 0)[(..., *[None] * len(rest))], found, x)
 
@@ -154,7 +162,9 @@ def spread(values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
 
     Elsewhere are any of the values. The number of those that are true is read.
     """
-    m, values, rest = package(), _array(values), shape[mask.ndim :]
+    m, rest = package(), shape[mask.ndim :]
+    if not rest and values.ndim > 1:
+        raise TypeError(f"values of shape {values.shape} have more axes than the elements where a mask is true")
     count = int(m.count_nonzero(mask))
     try:
         values = m.broadcast_to(values, (count, *rest))

@@ -197,7 +197,12 @@ def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
     # Elements as they were are read beside the results.
     start = replace(small.inputs[0], accesses=small.outputs[0].accesses)
     types = [v.dtype for v in small.inputs for _ in v.accesses]
-    finish = trace(lambda total, start, *_: ufunc(start, total).astype(a.dtype), [*small.scalar.dtypes, *types])
+
+    def changed(total: Any, start: Any, *others: Any) -> Any:
+        begin, end = others[-2:]
+        return np.where(begin == end, start, ufunc(start, total).astype(a.dtype))  # -0.0 stays where nothing is added
+
+    finish = trace(changed, [*small.scalar.dtypes, *types])
     (out,) = small.outputs
     mdhom = replace(small, inputs=(start, *small.inputs[1:]), outputs=(replace(out, dtype=a.dtype),), finish=finish)
 
