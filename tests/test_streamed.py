@@ -210,6 +210,21 @@ def test_rows_of_which_nothing_counts_are_nan(device: Device) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def test_tiles_that_overflow_and_do_not_count_leave_nothing(device: Device) -> None:
+    """Their maximum is so far below that of a later tile that NumPy's weights are 0; of others infinity stays."""
+    q, k, v = _operands((), 128, 400, 8)
+    bias = np.zeros((128, 400), np.float32)
+    bias[:, 300:], bias[5] = 1000, 0
+    v[:128, 2], v[:128, 3], v[3, 4] = 3e38, -3e38, np.nan
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = _biased(q, k, v, bias)
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        got = mdhnp.fuse(_biased)(q, k, v, bias)
+    assert np.isnan(got[:, 4]).all() and np.isposinf(got[5, 2]) and np.isneginf(got[5, 3])
+    others = np.delete(np.arange(128), 5)
+    np.testing.assert_allclose(got[others], want[others], rtol=1e-4, atol=1e-5)
+
+
 INF = np.float32(np.inf)
 
 

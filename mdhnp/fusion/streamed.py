@@ -254,7 +254,7 @@ class _Form:
         if kind.name == "free":
             results = finish.paste(operator.function, [last.number, total.number])
         else:
-            results = ((total + old * last).number,)
+            results = ((total + _corrected(old, last)).number,)
         final = Function((dtype, *parameters), tuple(finish.body), results, None, True)
         part = replace(
             h, scalar=replace(scalar, parameters=parameters), inputs=tuple(seen), outputs=(out,), finish=final
@@ -332,6 +332,11 @@ def _alone(f: Function, h: MdHom, before: int = 0) -> tuple[Function, list[int]]
     recorder = Recorder()
     results = recorder.paste(f, dict(zip(kept, recorder.parameters(types), strict=True)))
     return Function(types, tuple(recorder.body), results, None, f.contract), sorted(used)
+
+
+def _corrected(total: Any, factor: Any) -> Any:
+    """Give what tiles before added up for the maximum so far: nothing where it is infinite and does not count."""
+    return where((factor == 0) & np.isinf(total), total.dtype.type(0), factor * total)
 
 
 def _copied(h: MdHom, view: View) -> tuple[MdHom, View] | None:
