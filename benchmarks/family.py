@@ -47,7 +47,7 @@ def _gaussian(m: int, n: int) -> Call:
 #: Of each kind of call: what makes one of extents, how many there are, and the least and largest of them.
 KINDS: dict[str, tuple[Callable[..., Call], int, int, int]] = {
     "matmul": (_product, 3, 100, 1000),
-    "einsum('abdg,cgfe->fedcba')": (_contraction, 7, 8, 28),
+    "einsum('abdg,cgfe->fedcba')": (_contraction, 7, 8, 20),
     "stencil, 5×5": (_gaussian, 2, 300, 3000),
 }
 

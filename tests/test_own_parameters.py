@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import product
+from pathlib import Path
 from random import Random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -33,6 +35,7 @@ from mdhnp.tuning import (
     stalled,
     tune,
 )
+from mdhnp.tuning.measure import energy
 from mdhnp.tuning.search import own
 from mdhnp.tuning.search.abort import SearchProgress
 
@@ -315,3 +318,74 @@ def test_kernels_that_cannot_be_used(device: Device, configuration: dict[str, An
 def test_a_kernel_of_another_name(device: Device) -> None:
     with pytest.raises(InvalidConfiguration, match="other"):
         kernel(SUMS, "other", [X, X, np.int32(1)], 4)({"EACH": 4, "WRONG": 0})
+
+
+# Objectives.
+
+
+def sums(objective: Any) -> Any:
+    return kernel(SUMS, "sums", [X, X, np.int32(1)], lambda EACH: 64 // EACH, objective=objective)
+
+
+def test_a_kernel_costs_what_it_is_asked_for(device: Device) -> None:
+    c = {"EACH": 4, "WRONG": 0}
+    size = sums("code_size")(c)
+    assert isinstance(size, int)
+    assert size > 100
+    seconds, same = sums(lambda time, code_size: (time, code_size))(c)
+    assert (0 < seconds < 1, same) == (True, size)
+    assert sums(lambda time: time > 1)(c) is False
+
+
+@pytest.mark.parametrize("objective", ["speed", lambda speed: speed, 3, lambda *measured: measured])
+def test_what_is_not_measured_is_no_objective(objective: Any, device: Device) -> None:
+    with pytest.raises((ValueError, TypeError), match="kernel: objective: takes"):
+        sums(objective)
+
+
+def powercap(folder: Path, **counters: tuple[str, int]) -> None:
+    for zone, (name, count) in counters.items():
+        at = folder / zone.replace("_", ":")
+        at.mkdir(parents=True, exist_ok=True)
+        for file, content in (("name", name), ("energy_uj", count), ("max_energy_range_uj", 999_999)):
+            (at / file).write_text(f"{content}\n")
+
+
+def test_energy_is_that_of_all_packages(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device.kind != "cpu":
+        pytest.skip("of CPUs only")
+    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
+    zones = ("intel-rapl_0", "intel-rapl_1", "intel-rapl_0_0", "intel-rapl_2")
+    names = ("package-0", "package-1", "dram", "psys")
+    powercap(tmp_path, **{z: (n, 700_000) for z, n in zip(zones, names, strict=True)})
+    counter = energy.EnergyCounter(device)
+    powercap(tmp_path, **{z: (n, 800_000) for z, n in zip(zones, names, strict=True)})
+    assert counter.joules() == pytest.approx(0.2)
+    powercap(tmp_path, **{z: (n, 50_000) for z, n in zip(zones, names, strict=True)})
+    assert counter.joules() == pytest.approx(0.7), "they have begun anew"
+    counter.start()
+    assert counter.joules() == 0
+    assert sums("energy")({"EACH": 4, "WRONG": 0}) == 0
+
+
+def test_energy_that_nobody_tells_is_an_error_that_says_why(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if device.kind != "cpu":
+        pytest.skip("of CPUs only")
+    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
+    with pytest.raises(RuntimeError, match="the system has no counters"):
+        sums("energy")
+    powercap(tmp_path, **{"intel-rapl_0": ("package-0", 0)})
+    read = Path.read_text
+
+    def refused(path: Path) -> str:
+        if path.name == "energy_uj":
+            raise PermissionError
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(RuntimeError, match="energy_uj cannot be read by this user"):
+        sums(lambda energy: energy)
+    with pytest.raises(RuntimeError, match="OpenCL does not tell"):
+        energy.EnergyCounter(cast(Device, SimpleNamespace(kind="gpu", name="H100")))

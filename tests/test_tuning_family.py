@@ -56,10 +56,11 @@ def operands(i: int, j: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     [
         ([[2, 1, 2], [2, 1, 2]], [1, 1]),
         ([[2, 1, 2], [2, 2, 1]], [0, 0]),  # each is fast where it was found, and nowhere else
-        ([[2, 2, 1], [2, 1, 2]], [2, 1]),  # two, where none is fast at both sizes
+        ([[2, 1, 1], [2, 1, 1]], [1, 1]),  # one, where another is no faster
+        ([[2, 1.9, 2], [2, 1, 2]], [1, 1]),  # one that wins where it was not found
         ([[2, 1.98, 2], [2, 1.97, 2]], [0, 0]),  # none that is clearly faster than the default one
         ([[1, 2, 2], [2, 1, 2]], [0, 1]),
-        ([[2, 1, inf, 2], [2, 1, inf, 2], [2, inf, 2, 2]], [1, 1, 0]),  # one that fails at a size
+        ([[2, 1, inf, 2], [2, 1, inf, 2], [2, inf, 2, 2]], [0, 1, 0]),  # one that fails at a size
         ([[1, inf, inf], [1, inf, inf]], [0, 0]),
         (
             [[1, 2, 2, 2, 0.5], [1, 0.3, 2, 2, 2], [1, 2, 2, 0.7, 2], [1, 2, 0.4, 2, 2]],

@@ -1,4 +1,4 @@
-"""A kernel of a user's own as a cost function: its parameters are macros, and its cost is its time on a device.
+"""A kernel of a user's own as a cost function: its parameters are macros, and its cost is what is measured of it.
 
 Results are compared with right ones before a time counts. It runs in this process: a kernel that writes outside of its
 arrays, or never ends, does so here.
@@ -6,7 +6,7 @@ arrays, or never ends, does so here.
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.tuning.measure.bench import runs_after
 from mdhnp.tuning.measure.check import is_close
+from mdhnp.tuning.measure.energy import EnergyCounter
 from mdhnp.tuning.search.own import InvalidConfiguration
 from mdhnp.tuning.search.parameters import Configuration, applied, arguments_of
 
@@ -28,12 +29,26 @@ Size = int | Sequence[int] | Callable[..., int | Sequence[int]]
 
 #: A kernel that takes so many times as long as the fastest one before it is not timed again.
 _CUT_OFF = 2.0
+#: Seconds for which a kernel runs again and again while its energy is counted, as counters change each millisecond.
+_COUNTED = 0.2
+
+#: What a cost may be made of.
+_MEASURED = ("time", "energy", "code_size")
+
+
+class _Launch(NamedTuple):
+    """A compiled kernel with its arguments, and its work-items in all and in a group."""
+
+    program: cl.Program
+    kernel: cl.Kernel
+    every: tuple[int, ...]
+    group: tuple[int, ...] | None
 
 
 class TunedKernel:
     """A kernel with parameters, and arguments to run it on; made by :func:`kernel`.
 
-    Calling it with a configuration gives the seconds of a launch, by the device's clock.
+    Calling it with a configuration gives its cost: by default the seconds of a launch, by the device's clock.
 
     Attributes
     ----------
@@ -57,9 +72,12 @@ class TunedKernel:
         arguments: Sequence[Any],
         sizes: tuple[Size, Size | None],
         reference: Sequence[NDArray] | None,
+        objective: Callable[..., Any],
         device: Device,
     ) -> None:
-        self.device = device
+        self.device, self._objective = device, objective
+        self._wanted = arguments_of(objective, "objective")
+        self._counter = EnergyCounter(device) if "energy" in self._wanted else None
         self._source, self._name, self._sizes = source, name, sizes
         self._queue = device.queue_of("profiling")
         self._arrays = [a if isinstance(a, np.generic) else np.array(a, order="C") for a in arguments]
@@ -77,27 +95,42 @@ class TunedKernel:
     def results(self, configuration: Configuration) -> tuple[NDArray, ...]:
         """Run it once, and give all arrays among its arguments as they are then."""
         self._put()
-        self._run(*self._launch(configuration))
+        self._run(self._launch(configuration))
         return self._got()
 
-    def __call__(self, configuration: Configuration) -> float:
-        """Give the seconds of a launch; InvalidConfiguration where it cannot be launched, or is wrong."""
+    def __call__(self, configuration: Configuration) -> Any:
+        """Give what it costs; InvalidConfiguration where it cannot be launched, or is wrong."""
         try:
             launch = self._launch(configuration)
             self._put()
-            first = self._run(*launch)
+            first = self._run(launch)
             self._compare(self._got())
-            if first > _CUT_OFF * self._fastest:
-                return first
-            times = [self._run(*launch) for _ in range(runs_after(first, in_a_row=False))]
+            measured = {"time": self._seconds(launch, first)}
+            if self._counter is not None:
+                measured["energy"] = self._joules(self._counter, launch, measured["time"])
+            if "code_size" in self._wanted:
+                measured["code_size"] = len(launch.program.binaries[0])
         except (BuildError, LaunchError, MemoryError) as error:
             raise InvalidConfiguration(str(error)) from error
-        seconds = median(times or [first])
+        return self._objective(**{name: measured[name] for name in self._wanted})
+
+    def _seconds(self, launch: _Launch, first: float) -> float:
+        """Give the seconds of a launch, of which the first took so many."""
+        if first > _CUT_OFF * self._fastest:
+            return first
+        seconds = median([self._run(launch) for _ in range(runs_after(first, in_a_row=False))] or [first])
         self._fastest = min(self._fastest, seconds)
         return seconds
 
-    def _launch(self, configuration: Configuration) -> tuple[cl.Kernel, Any, Any]:
-        """Give the compiled kernel with its arguments, and its work-items in all and in a group."""
+    def _joules(self, counter: EnergyCounter, launch: _Launch, seconds: float) -> float:
+        """Give the joules of a launch that takes so many seconds."""
+        count = max(round(_COUNTED / max(seconds, 1e-6)), 1)
+        counter.start()
+        for _ in range(count):
+            self._run(launch)
+        return counter.joules() / count
+
+    def _launch(self, configuration: Configuration) -> _Launch:
         every, group = (_size(size, configuration) for size in self._sizes)
         if every is None or min(every, default=0) < 1 or (group is not None and min(group, default=0) < 1):
             raise InvalidConfiguration(f"there are no work-items: {every} in all, {group} in a group")
@@ -109,10 +142,11 @@ class TunedKernel:
             found.set_args(*self._arguments)
         except cl.Error as error:
             raise LaunchError(f"kernel {self._name!r} of {len(self._arguments)} arguments: {error}") from error
-        return found, every, group
+        return _Launch(program, found, every, group)
 
-    def _run(self, kernel: cl.Kernel, every: Any, group: Any) -> float:
+    def _run(self, launch: _Launch) -> float:
         """Launch it on what is in the buffers, and give its seconds."""
+        _, kernel, every, group = launch
         where = f"kernel {self._name!r}, global size {every}, local size {group}, on {self.device.name}"
         try:
             event = cl.enqueue_nd_range_kernel(self._queue, kernel, every, group)
@@ -153,6 +187,7 @@ def kernel(
     local_size: Any = None,
     *,
     reference: Sequence[Any] | None = None,
+    objective: Any = "time",
     device: Any = None,
 ) -> TunedKernel:
     """Make a cost function of OpenCL C text: the time of a kernel that has a configuration's values as macros.
@@ -173,13 +208,18 @@ def kernel(
     reference : sequence of array, optional
         What the arrays among the arguments are to be after a launch; by default what the first configuration makes of
         them. Floats may differ as sums in another order do.
+    objective : str or callable
+        What it costs: ``"time"``, in seconds by the device's clock; ``"energy"``, in joules of the machine's processors
+        for a launch, what else they do included; ``"code_size"``, in bytes of the compiled program; or a function of
+        some of these by their names, as ``lambda time, code_size: (time > 1e-3, code_size)``. What is not asked for is
+        not measured, but time.
     device : str, int or Device, optional
         As :func:`mdhnp.device` takes it; by default the one that calls run on.
 
     Returns
     -------
     TunedKernel
-        Takes a configuration and gives seconds; one that does not compile, cannot be launched or computes something
+        Takes a configuration and gives its cost; one that does not compile, cannot be launched or computes something
         else is an :class:`InvalidConfiguration`.
 
     Raises
@@ -187,7 +227,9 @@ def kernel(
     TypeError
         If an argument is neither an array nor a NumPy scalar, whose type kernels have to know, or a size is none.
     ValueError
-        If `reference` has another number of arrays.
+        If `reference` has another number of arrays, or `objective` asks for something else.
+    RuntimeError
+        If the energy is asked for, and not told: of CPUs Linux tells it, to whom may read its counters.
     NoDeviceError
         If there is no such device.
 
@@ -217,7 +259,18 @@ def kernel(
     if reference is not None and len(reference) != arrays:
         raise ValueError(f"reference: {len(reference)} arrays for the {arrays} among the arguments")
     where = default_device() if device is None else find_device(device)
-    return TunedKernel(source, name, arguments, (global_size, local_size), reference, where)
+    cost = objective if callable(objective) else _ALONE.get(objective) if isinstance(objective, str) else None
+    if cost is None or not {*arguments_of(cost, "objective")} <= {*_MEASURED}:
+        raise ValueError(f"objective: takes {', '.join(_MEASURED)}, or a function of these, not {objective!r}")
+    return TunedKernel(source, name, arguments, (global_size, local_size), reference, cost, where)
+
+
+#: Costs of one thing that is measured.
+_ALONE: dict[str, Callable[..., Any]] = {
+    "time": lambda time: time,
+    "energy": lambda energy: energy,
+    "code_size": lambda code_size: code_size,
+}
 
 
 def _size(size: Size | None, configuration: Configuration) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ one that is the fastest at the nearest size that was.
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, log
+from math import exp, inf, log
 from statistics import fmean, median
 
 from mdhnp.runtime.devices import Device
@@ -23,7 +23,7 @@ from mdhnp.tuning.search.session import Tuned, team_of
 #: Schedules besides the default ones, at most, and how many times as fast each makes a call on average, at least.
 _MOST, _WORTH = 3, 1.05
 #: Rounds by turns, and how many times the fastest one's time those take at most that take part.
-_ROUNDS, _NEAR = 10, 1.5
+_ROUNDS, _NEAR = 30, 1.5
 
 
 def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> list[Tuned]:
@@ -53,12 +53,16 @@ def few(times: Sequence[Sequence[float]]) -> list[int]:
     """Choose, by the seconds of each size (row) and schedule, the number of the schedule for each size.
 
     Number 0, the default, which works everywhere, is that of sizes where no other of those chosen is clearly faster.
-    Number n + 1 was found for size n. What it gains there says nothing of other sizes, and does not count for it.
+    Number n + 1 was found for size n, and is taken to gain there what it gains elsewhere: more says nothing of others.
     """
+    expected = [[*row] for row in times]
+    for n, row in enumerate(expected):
+        gain = fmean([log(other[n + 1] / other[0]) for size, other in enumerate(times) if size != n])
+        row[n + 1] = max(row[n + 1], row[0] * exp(gain))
 
     def mean(numbers: Sequence[int]) -> float:
-        """The logarithm of the seconds on average, by the fastest of some schedules at each size but their own."""
-        return fmean([log(min([row[n] for n in numbers if n != size + 1])) for size, row in enumerate(times)])
+        """The logarithm of the seconds on average, by the fastest of some schedules at each size."""
+        return fmean([log(min([row[n] for n in numbers])) for row in expected])
 
     chosen = [0]
     while len(chosen) <= _MOST:
@@ -66,8 +70,8 @@ def few(times: Sequence[Sequence[float]]) -> list[int]:
         if mean(chosen) - mean(more) < log(_WORTH):
             break
         chosen = more
-    fastest = [min(chosen, key=lambda n: row[n]) for row in times]
-    return [n if row[0] > _WORTH * row[n] else 0 for n, row in zip(fastest, times, strict=True)]
+    fastest = [min(chosen, key=lambda n: row[n]) for row in expected]
+    return [n if row[0] > _WORTH * row[n] else 0 for n, row in zip(fastest, expected, strict=True)]
 
 
 def _times(
