@@ -7,7 +7,7 @@ with such a reason go to NumPy here and nowhere else, and are counted. It must n
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
+
+
+class Typed(Protocol):
+    """What has elements of a type."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
 
 #: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.
 routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
@@ -170,7 +178,7 @@ def check_order(order: str | None, arrays: Iterable[NDArray]) -> Literal["C", "F
 
 
 def check_casts(
-    arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any, whose: str = ""
+    arrays: Iterable[Typed], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any, whose: str = ""
 ) -> None:
     """Check that a casting rule lets operands become the type to compute in, and that the type of `out`."""
     for n, a in enumerate(arrays):

@@ -214,24 +214,23 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
     return result if result is given.get("out") or getattr(result, "base", None) is None else result.copy()
 
 
-def _sparse(
-    operands: Sequence[Any], precision: Any, subscripts: str, optimize: Any, wanted: np.dtype[Any] | None = None,
+def _asked(
+    shapes: Sequence[tuple[int, ...]], subscripts: str, optimize: Any, wanted: np.dtype[Any] | None = None,
     order: str = "K", casting: Any = "safe", to: tuple[int, np.dtype[Any]] | None = None,
     sizes: tuple[tuple[str, int], ...] = (), *, ring: Semiring | None = None,
-) -> Any:  # fmt: skip
-    """Make a call with a sparse operand, for which there is no path: all operands are multiplied at once."""
+) -> Product:  # fmt: skip
+    """Read a call with a sparse operand, for which there is no path: all operands are multiplied at once."""
     if "[" in subscripts or sizes:
         raise TypeError(f"{subscripts!r} has indices beside a sparse operand; make that one dense")
-    terms, kept = parse(subscripts, tuple([np.ndim(x) for x in operands]))
-    out = None if to is None else to[1]
-    return sparse_product(Product("einsum", terms, kept, wanted, ring, order, casting, out), operands, precision)
+    terms, kept = parse(subscripts, tuple([len(shape) for shape in shapes]))
+    return Product("einsum", terms, kept, wanted, ring, order, casting, None if to is None else to[1])
 
 
-_EINSUM: Routine = Routine("einsum", _describe, _numpys, _converted, _sparse)
+_EINSUM: Routine = Routine("einsum", _describe, _numpys, _converted, sparse_product(_asked))
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted,
-    lambda operands, precision, ring, *others: _sparse(operands, precision, *others, ring=ring),
+    sparse_product(lambda shapes, ring, *others: _asked(shapes, *others, ring=ring)),
 )  # fmt: skip
 
 

@@ -232,13 +232,13 @@ def _places_of(
     )
 
 
-def _labelled(cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
-    """Give the labels of the operands, whose cores are their last axes, and of the result."""
-    sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
+def _labelled(cores: Terms, shapes: Sequence[tuple[int, ...]]) -> tuple[Terms, str]:
+    """Give the labels of operands of these shapes, whose cores are their last axes, and of the result."""
+    sizes = [shape[len(shape) - len(core) + core.index("k")] for shape, core in zip(shapes, cores, strict=True)]
     if sizes[0] != sizes[1]:
-        shapes = " and ".join(str(a.shape) for a in arrays)
-        raise ValueError(f"operands of shapes {shapes} do not match: {sizes[0]} and {sizes[1]} elements")
-    stacks = [a.ndim - len(core) for a, core in zip(arrays, cores, strict=True)]
+        shown = " and ".join(map(str, shapes))
+        raise ValueError(f"operands of shapes {shown} do not match: {sizes[0]} and {sizes[1]} elements")
+    stacks = [len(shape) - len(core) for shape, core in zip(shapes, cores, strict=True)]
     most = max(stacks)
     terms = tuple(ELLIPSIS[most - n : most] + core for n, core in zip(stacks, cores, strict=True))
     return terms, ELLIPSIS[:most] + "".join(cores).replace("k", "")
@@ -262,7 +262,7 @@ def _describe(
     conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
     plain = wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False)
     if plain and ring is None:
-        return contraction(*_labelled(cores, arrays), arrays, None, conjugate)
+        return contraction(*_labelled(cores, [a.shape for a in arrays]), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*[a.dtype for a in arrays])
     if ring is None:  # types are checked before shapes, as NumPy does
@@ -291,7 +291,7 @@ def _describe(
         return deliver(function, result if axes is None else np.moveaxis(result, range(-len(place), 0), place))
 
     taken = take(arrays)
-    terms, result = _labelled(cores, taken)
+    terms, result = _labelled(cores, [a.shape for a in taken])
     result = result[::-1] if fortran else result
     h: MdHom | Graph
     if ring is None:
@@ -303,27 +303,33 @@ def _describe(
     return Described(h, None if axes is None else take, give)
 
 
-def _sparse(
-    operands: Sequence[Any], precision: Any, wanted: np.dtype[Any] | None = None, order: Any = "K",
-    casting: Any = "same_kind", axes: Any = None, keepdims: bool = False, to: np.dtype[Any] | None = None, *,
+def _asked(
+    shapes: Sequence[tuple[int, ...]],
+    wanted: np.dtype[Any] | None = None,
+    order: Any = "K",
+    casting: Any = "same_kind",
+    axes: Any = None,
+    keepdims: bool = False,
+    to: np.dtype[Any] | None = None,
+    *,
     ring: Semiring | None = None,
-) -> Any:  # fmt: skip
-    """Make a call of `matmul` with a sparse operand."""
+) -> Product:
+    """Read a call of `matmul` with a sparse operand."""
     if axes is not None:
         raise TypeError("axes: of a sparse operand they are where they are; write an einsum")
-    terms, result = _labelled(_cores_of("matmul", [np.ndim(x) for x in operands]), operands)
-    return sparse_product(Product("matmul", terms, result, wanted, ring, order, casting, to), operands, precision)
+    terms, result = _labelled(_cores_of("matmul", [len(shape) for shape in shapes]), shapes)
+    return Product("matmul", terms, result, wanted, ring, order, casting, to)
 
 
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(
         name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"),
-        _sparse if name == "matmul" else None,
+        sparse_product(_asked) if name == "matmul" else None,
     )
     for name in _CORES
 )  # fmt: skip
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert,
-    lambda operands, precision, ring, *others: _sparse(operands, precision, *others, ring=ring),
+    sparse_product(lambda shapes, ring, *others: _asked(shapes, *others, ring=ring)),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.operands import check_casts
+from mdhnp.calls.operands import Typed, check_casts
 from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
 from mdhnp.fusion.least_work import distributes, least_work
@@ -128,7 +128,7 @@ def of_semiring(
 
 
 def check_types(
-    arrays: Sequence[Array], semiring: Semiring, dtype: DType | None, out: DType | None, casting: Any
+    arrays: Sequence[Typed], semiring: Semiring, dtype: DType | None, out: DType | None, casting: Any
 ) -> None:
     """Check that operands may be converted to the type that a call or its semiring names, results to that of `out`."""
     wanted = dtype or semiring.dtype

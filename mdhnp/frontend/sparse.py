@@ -6,8 +6,8 @@ with blocks for entries. Where all axes are kept, so is the pattern; where none 
 not know devices.
 """
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from mdhnp.calls.plans import count_host
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.contraction import Functions, Terms, extents, sum_of_products
 from mdhnp.frontend.semirings import Semiring, check_types, combining
+from mdhnp.frontend.sparse_formats import Entries, Kind, Labels, entries_of, like
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import Segment
@@ -30,8 +31,6 @@ from mdhnp.mdh.views import Access, Indirect, contiguous
 from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
-#: Labels of axes; one within a block has that of the blocks and a mark.
-Labels = tuple[str, ...]
 
 _ENTRY, _WITHIN = "entry", "'"
 #: Vectors from which on SciPy takes longer than sorting the entries first and then a kernel.
@@ -53,21 +52,6 @@ class Product(NamedTuple):
     out: np.dtype[Any] | None = None
 
 
-class _Entries(NamedTuple):
-    """What a sparse operand is made of."""
-
-    #: With these entries in this order.
-    matrix: Any
-    elements: NDArray
-    #: Of the axes, and how long blocks are along them.
-    blocks: Mapping[str, int]
-    #: Where entries are along axes; not along those that are not asked for.
-    places: Mapping[str, NDArray]
-    #: By which axis they lie in groups, and where these end.
-    grouped: str = ""
-    offsets: NDArray | None = None
-
-
 class _Layout(NamedTuple):
     """How the arrays of a call are those of a product: operands, of one the entries, then places, then offsets."""
 
@@ -79,36 +63,81 @@ class _Layout(NamedTuple):
     grouped: str
 
 
-def sparse_product(asked: Product, operands: Sequence[Any], precision: Any) -> Any:
-    """Multiply operands one of which is sparse: a dense result, or a sparse one of its pattern."""
-    (number, *others) = [n for n, x in enumerate(operands) if is_sparse(x)]
+class _Way(NamedTuple):
+    """How products of operands of the same kinds are made: all that is known before their elements are."""
+
+    number: int
+    #: What is called.
+    what: tuple[Any, ...]
+    take: Callable[[Any], tuple[Any, tuple[NDArray, ...]]]
+    #: Dense operands that are copied, or cut as blocks are, by their number.
+    turned: tuple[tuple[int, Callable[[Any], Any]], ...]
+    #: Gives the result, from an operand with the entries in the order in which they were taken, and what was computed.
+    give: Callable[[Any, Any], Any] | None
+    #: SciPy's product, where that takes less time.
+    scipys: Callable[[Sequence[Any]], Any] | None
+
+    def multiply(self, operands: list[Any], precision: Any) -> Any:
+        if self.scipys is not None and config.mode.decides != "never":
+            return self.scipys(operands)
+        for n, turn in self.turned:
+            operands[n] = turn(operands[n])
+        matrix, (operands[self.number], *others) = self.take(operands[self.number])
+        found = call(self.what, (*operands, *others), precision=precision)
+        return found if self.give is None else self.give(matrix, found)
+
+
+def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
+    """Make what multiplies operands one of which is sparse: a dense result, or a sparse one of its pattern.
+
+    `read` gives the product that is asked for, from the operands' shapes and the call's other arguments, hashable.
+    """
+
+    @lru_cache(maxsize=256)
+    def way(kinds: tuple[Kind, ...], *arguments: Any) -> _Way:
+        return _way(read([k.shape for k in kinds], *arguments), kinds)
+
+    def multiply(operands: Sequence[Any], precision: Any, *arguments: Any) -> Any:
+        given = [
+            x if isinstance(x, np.ndarray) or type(x) is Array or is_sparse(x) else np.asarray(x) for x in operands
+        ]
+        return way(tuple([Kind.of(x) for x in given]), *arguments).multiply(given, precision)
+
+    return multiply
+
+
+def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
+    (number, *others) = [n for n, k in enumerate(kinds) if k.format is not None]
     if others:
         raise TypeError(f"operands {number} and {others[0]} are sparse, so would the result be: multiply by SciPy's @")
-    given = [x if is_sparse(x) or type(x) is Array else np.asarray(x) for x in operands]
-    _check(asked, given, number)
-    if _is_scipys(asked, given, number):
-        return _by_scipy(asked, given, number)
-    dense = [n for n in range(len(given)) if n != number]
+    _check(asked, kinds, number)
+    dense = [n for n in range(len(kinds)) if n != number]
     term = asked.terms[number]
-    entries = _taken_apart(given[number], term, asked.output, {c for n in dense for c in asked.terms[n]})
+    entries = entries_of(kinds[number], term, asked.output, {c for n in dense for c in asked.terms[n]})
     split, output = entries.blocks, _in_memory(asked, entries.grouped)
-    terms: list[Labels] = [()] * len(given)
+    terms: list[Labels] = [()] * len(kinds)
+    turned = list[tuple[int, Callable[[Any], Any]]]()
     for n in dense:
-        given[n], terms[n] = _in_blocks(*_near(given[n], asked.terms[n], entries), split)
+        terms[n], turn = _turn(kinds[n], asked.terms[n], entries)
+        turned += [] if turn is None else [(n, turn)]
     inner = tuple([c + _WITHIN for c in split])
-    given[number], terms[number] = entries.elements, (_ENTRY, *inner)
+    terms[number] = (_ENTRY, *inner)
     pattern = set(term) <= set(output)
     cut = [(c, c + _WITHIN) if c in split else (c,) for c in output]
     kept = (_ENTRY, *inner) if pattern else tuple([c for part in cut for c in part])
-    layout = _Layout(tuple(terms), kept, number, tuple(entries.places), entries.grouped)
-    arrays = (*given, *entries.places.values(), *([] if entries.offsets is None else [entries.offsets]))
-    found = call((_ROUTINES[asked.name], layout, asked.ring, asked.dtype), arrays, precision=precision)
-    if pattern:
-        return _like(entries.matrix, term, asked.output, found)
-    if split:
-        sizes = extents(asked.terms, [x.shape for x in operands])
-        found = found.reshape([sizes[c] for c in output])
-    return found if output == asked.output else found.transpose([output.index(c) for c in asked.output])
+    layout = _Layout(tuple(terms), kept, number, entries.placed, entries.grouped)
+    sizes = extents(asked.terms, [k.shape for k in kinds])
+    shape = [sizes[c] for c in output] if split else None
+    axes = None if output == asked.output else [output.index(c) for c in asked.output]
+
+    def seen(matrix: Any, found: Any) -> Any:
+        found = found if shape is None else found.reshape(shape)
+        return found if axes is None else found.transpose(axes)
+
+    give = partial(like, term, asked.output) if pattern else None if shape is axes is None else seen
+    by_scipy = partial(_by_scipy, asked, number) if _is_scipys(asked, kinds, number) else None
+    what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype)
+    return _Way(number, what, entries.take, tuple(turned), give, by_scipy)
 
 
 def _in_memory(asked: Product, grouped: str) -> str:
@@ -118,17 +147,33 @@ def _in_memory(asked: Product, grouped: str) -> str:
     return grouped + asked.output.replace(grouped, "") if grouped and asked.order != "C" else asked.output
 
 
-def _near(x: Any, term: str, entries: _Entries) -> tuple[Any, str]:
-    """Give an operand where what is read for one entry are neighbours, if need be a copy, as SciPy makes one."""
-    beside = [c for c in term if c not in entries.places and c != entries.grouped]
-    steps = {c: abs(step) for c, step, size in zip(term, x.strides, x.shape, strict=True) if size > 1}
-    if not steps.keys() & {*beside} or min(steps, key=steps.__getitem__) not in entries.places:
-        return x, term
-    order = "".join([*[c for c in term if c not in beside], *beside])
-    return x.transpose([term.index(c) for c in order]).copy(), order
+def _turn(kind: Kind, term: str, entries: Entries) -> tuple[Labels, Callable[[Any], Any] | None]:
+    """Give the labels of a dense operand as it is taken, and what turns it into that, where it is not that already.
+
+    What is read for one entry are neighbours, if need be in a copy, as SciPy makes one. Axes are cut as blocks are, but
+    for those of one element, which are repeated.
+    """
+    beside = [c for c in term if c not in entries.placed and c != entries.grouped]
+    steps = {c: abs(step) for c, step, size in zip(term, kind.steps, kind.shape, strict=True) if size > 1}
+    near = not steps.keys() & {*beside} or min(steps, key=steps.__getitem__) not in entries.placed
+    order = term if near else "".join([*[c for c in term if c not in beside], *beside])
+    axes = [term.index(c) for c in order]
+    shape: list[int] = []
+    labels: list[str] = []
+    for label, size in zip(order, [kind.shape[axis] for axis in axes], strict=True):
+        length = entries.blocks.get(label, 0) if size != 1 else 0
+        shape += [size // length, length] if length else [size]
+        labels += [label, label + _WITHIN] if length else [label]
+    cut = len(shape) > len(axes)
+
+    def turn(x: Any) -> Any:
+        x = x if near else x.transpose(axes).copy()
+        return x.reshape(shape) if cut else x
+
+    return tuple(labels), turn if cut or not near else None
 
 
-def _check(asked: Product, operands: Sequence[Any], number: int) -> None:
+def _check(asked: Product, operands: Sequence[Kind], number: int) -> None:
     """Check types as calls on dense operands do, and what a sparse one may be asked for."""
     term, output, shape = asked.terms[number], asked.output, operands[number].shape
     if asked.ring is None:
@@ -145,82 +190,16 @@ def _check(asked: Product, operands: Sequence[Any], number: int) -> None:
             f"operand {number} is sparse: of its axes {term!r} one, or none, is kept, or all of them and no others, "
             f"which {output!r} is not"
         )
-    if len(kept) == len(term) and any([type(x) is Array for x in operands]):
+    if len(kept) == len(term) and any([x.is_array for x in operands]):
         raise TypeError("a sparse result is the host's: give ndarrays, as Array.numpy() does")
-
-
-def _in_blocks(x: Any, term: str, split: Mapping[str, int]) -> tuple[Any, Labels]:
-    """Give an operand whose axes are cut as the blocks are; those of one element, which are repeated, are not."""
-    shape: list[int] = []
-    labels: list[str] = []
-    for label, size in zip(term, x.shape, strict=True):
-        cut = label in split and size != 1
-        shape += [size // split[label], split[label]] if cut else [size]
-        labels += [label, label + _WITHIN] if cut else [label]
-    return (x.reshape(shape) if len(shape) > x.ndim else x), tuple(labels)
-
-
-# Formats.
-
-
-def _taken_apart(matrix: Any, term: str, output: str, read: set[str]) -> _Entries:
-    """Take an operand apart so that its entries lie in groups where one axis is kept; `read` are axes of others."""
-    kept = [c for c in term if c in output]
-    grouped = kept[0] if len(kept) == 1 < len(term) else ""
-    if matrix.ndim != 2 or matrix.format == "coo":
-        return _of_coordinates(matrix.tocoo(copy=False), term, grouped, read)
-    if matrix.format not in ("csr", "csc", "bsr"):
-        matrix = matrix.tocsr()
-    along = term[1] if matrix.format == "csc" else term[0]
-    if grouped and grouped != along:
-        matrix, term, along = _turned(matrix), term[::-1] if matrix.format == "bsr" else term, grouped
-    across = term[0] if along == term[1] else term[1]
-    split = dict(zip(term, matrix.data.shape[1:], strict=True)) if matrix.format == "bsr" else {}
-    if grouped:
-        places = {across: matrix.indices} if across in read else {}
-        return _Entries(matrix, matrix.data, split, places, grouped, matrix.indptr)
-    if len(matrix.indices) != matrix.indptr[-1]:
-        matrix = matrix.copy()
-        matrix.prune()
-    first = np.arange(len(matrix.indptr) - 1, dtype=matrix.indices.dtype)
-    found = {along: lambda: np.repeat(first, np.diff(matrix.indptr)), across: lambda: matrix.indices}
-    return _Entries(matrix, matrix.data, split, {c: found[c]() for c in term if c in read})
-
-
-def _turned(matrix: Any) -> Any:
-    """The same entries in groups by the other axis; of blocks, those of the transposed matrix."""
-    return matrix.T if matrix.format == "bsr" else matrix.tocsc() if matrix.format == "csr" else matrix.tocsr()
-
-
-def _of_coordinates(matrix: Any, term: str, grouped: str, read: set[str]) -> _Entries:
-    """Take a list of entries apart, which are sorted where they are to lie in groups."""
-    coordinates = dict(zip(term, matrix.coords, strict=True))
-    places = {c: coordinates[c] for c in term if c in read and c != grouped}
-    if not grouped:
-        return _Entries(matrix, matrix.data, {}, places)
-    from scipy.sparse import coo_array
-
-    count = np.arange(len(matrix.data))
-    by = coo_array((count, (coordinates[grouped], count)), shape=(matrix.shape[term.index(grouped)], len(count)))
-    by.has_canonical_format = True  # no two of its entries are at one place
-    rows = by.tocsr()
-    places = {c: found[rows.data] for c, found in places.items()}
-    return _Entries(matrix, matrix.data[rows.data], {}, places, grouped, rows.indptr)
-
-
-def _like(matrix: Any, term: str, output: str, elements: NDArray) -> Any:
-    """Give a matrix of the same pattern with these elements, its axes in the order of `output`."""
-    found = matrix.copy()
-    found.data = np.asarray(elements)
-    return found if term == output else found.transpose([term.index(c) for c in output] if len(term) > 2 else None)
 
 
 # SciPy's own product.
 
 
-def _is_scipys(asked: Product, operands: Sequence[Any], number: int) -> bool:
+def _is_scipys(asked: Product, operands: Sequence[Kind], number: int) -> bool:
     """Whether it has multiplied few vectors before entries could be sorted by the axis that is kept."""
-    if len(operands) != 2 or len(asked.terms[number]) != 2 or type(operands[1 - number]) is Array:
+    if len(operands) != 2 or len(asked.terms[number]) != 2 or operands[1 - number].is_array:
         return False
     matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
     kept, beside = [c for c in term if c in asked.output], [c for c in labels if c not in term]
@@ -228,14 +207,14 @@ def _is_scipys(asked: Product, operands: Sequence[Any], number: int) -> bool:
     product = len(kept) == 1 >= len(beside) and (sorted(labels), sorted(asked.output)) == (
         sorted(summed + beside), sorted(kept + beside)
     )  # fmt: skip
-    usual = (asked.ring, asked.dtype, asked.order) == (None, None, "K") and config.mode.decides != "never"
+    usual = (asked.ring, asked.dtype, asked.order) == (None, None, "K")
     if not product or not usual or np.float16 in (x.dtype, matrix.dtype):
         return False
     length, lying = matrix.shape[term.index(summed[0])], {"csr": term[0], "bsr": term[0], "csc": term[1]}
-    return kept[0] != lying.get(matrix.format) and length <= x.size < _MANY * length
+    return kept[0] != lying.get(str(matrix.format)) and length <= prod(x.shape) < _MANY * length
 
 
-def _by_scipy(asked: Product, operands: Sequence[Any], number: int) -> Any:
+def _by_scipy(asked: Product, number: int, operands: Sequence[Any]) -> Any:
     matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
     count_host(asked.name)
     found = (matrix if term[0] in asked.output else matrix.T) @ (x if labels[0] in term else x.T)
@@ -319,8 +298,8 @@ def _scipys_function(layout: _Layout, h: MdHom) -> NumpyFunction | None:
 
     def compute(*arrays: NDArray) -> NDArray:
         elements, x = arrays[number], arrays[1 - number]
-        matrix = copy(empty)  # to make one with entries, SciPy looks at all of them
-        matrix.data, matrix.indices, matrix.indptr = elements, arrays[2], arrays[3]
+        matrix = object.__new__(type(empty))  # to make one with entries, SciPy looks at all of them
+        vars(matrix).update(vars(empty), data=elements, indices=arrays[2], indptr=arrays[3])
         x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
         found = matrix @ x
         return np.ascontiguousarray(found if straight else found.T).reshape(results)
