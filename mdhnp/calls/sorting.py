@@ -1,6 +1,8 @@
-"""Rows of Arrays sorted by kernels, on the device that has them: see `codegen/radix.py`."""
+"""Rows of Arrays sorted, and elements selected, by kernels on the device that has them: see `codegen/radix.py`."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +11,14 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.codegen.opencl.selection import Which
+    from mdhnp.codegen.program import Program
     from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
+
+_Shape = tuple[int, ...]
+_Kind = tuple[_Shape, "np.dtype[Any]"]
+_INDEX, _COUNT = np.dtype(np.int64), np.dtype(np.uint32)
 
 
 def sort_rows(rows: Array, *, values: bool = False, places: bool = False) -> tuple[Array, ...]:
@@ -23,17 +31,70 @@ def sort_rows(rows: Array, *, values: bool = False, places: bool = False) -> tup
     return tuple([make(each, device) for each in found])
 
 
+def places_of(x: Array, which: "Which") -> tuple[Array, ...]:
+    """Give the indices along each axis, of int64, of elements that are ``"true"`` or ``"new"``; their number is read.
+
+    The Array is in C order and not empty, on a device with memory of its own.
+    """
+    return _selected(x, which, None)
+
+
+def values_of(x: Array, which: "Which", values: Array) -> Array:
+    """Give the elements of `values` where those of `x` are ``"true"`` or ``"new"``; their number is read.
+
+    Both Arrays have the same shape, are in C order and not empty, on a device with memory of its own.
+    """
+    return _selected(x, which, values)[0]
+
+
+def _selected(x: Array, which: "Which", values: Array | None) -> tuple[Array, ...]:
+    from mdhnp.runtime import resident
+
+    device, view = x.device, x._view
+    counts, total = _counting(device, view.dtype, view.shape, which).new((view,))
+    count = int(make(total, device).numpy()[0])
+    types = [_INDEX] * x.ndim if values is None else [values.dtype]
+    found = resident.maker(device, [((count,), t) for t in types])()
+    if count:
+        write = _writing(device, view.dtype, view.shape, which, None if values is None else values.dtype)
+        write((view, counts) if values is None else (view, counts, values._view), found)
+    return tuple([make(each, device) for each in found])
+
+
 @lru_cache(maxsize=64)
-def _sorted(
-    device: "Device", dtype: "np.dtype[Any]", shape: tuple[int, int], values: bool, places: bool
-) -> "Executable":
+def _sorted(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, values: bool, places: bool) -> "Executable":
     from mdhnp.codegen.radix import sorting
+
+    program = sorting(dtype, shape[0], shape[1], device.caps, values=values, places=places)
+    results = [(shape, t) for t, wanted in ((dtype, values), (_INDEX, places)) if wanted]
+    return _executable(device, program, [(shape, dtype)], results)
+
+
+@lru_cache(maxsize=64)
+def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, which: "Which") -> "Executable":
+    from mdhnp.codegen.selection import counting
+
+    program = counting(dtype, prod(shape), device.caps, which)
+    return _executable(device, program, [(shape, dtype)], [((n,), _COUNT) for n in (program.sizes[1], 1)])
+
+
+@lru_cache(maxsize=64)
+def _writing(
+    device: "Device", dtype: "np.dtype[Any]", shape: _Shape, which: "Which", values: "np.dtype[Any] | None"
+) -> "Executable":
+    from mdhnp.codegen.selection import writing
+
+    program = writing(dtype, shape, device.caps, which, values)
+    others = [] if values is None else [(shape, values)]
+    written = [_INDEX] * len(shape) if values is None else [values]  # as many of each as are selected
+    return _executable(device, program, [(shape, dtype), ((1,), _COUNT), *others], [((1,), t) for t in written])
+
+
+def _executable(
+    device: "Device", program: "Program", inputs: Sequence[_Kind], outputs: Sequence[_Kind]
+) -> "Executable":
+    """Make a program ready for arrays in C order."""
     from mdhnp.runtime.executable import Executable
 
-    def rows(t: Any) -> Layout:
-        return Layout(shape, (shape[1] * t.itemsize, t.itemsize), t.itemsize)
-
-    program = sorting(dtype, *shape, device.caps, values=values, places=places)
-    results = [(shape, np.dtype(t)) for t, wanted in ((dtype, values), (np.int64, places)) if wanted]
-    outputs = [rows(t) for _, t in results]
-    return Executable(device, program, [rows(dtype)], outputs, resident=True, results=tuple(results))
+    layouts = [[Layout((prod(shape),), (t.itemsize,), t.itemsize) for shape, t in kinds] for kinds in (inputs, outputs)]
+    return Executable(device, program, *layouts, resident=True, results=tuple(outputs))

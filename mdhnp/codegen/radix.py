@@ -1,7 +1,8 @@
 """The program that sorts rows by digits, least significant first: three kernels a pass, see `opencl/radix.py`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,21 +19,25 @@ _DIGITS = 1 << radix.DIGIT
 _BYTES, _MOST = 64, 16
 
 
+def work_group(caps: DeviceCaps) -> tuple[int, int]:
+    """Give how many work-items run together, and are in a work-group."""
+    return (caps.subgroup, _ITEMS) if caps.subgroup else (1, _ITEMS_ALONE)
+
+
 def sorting(dtype: "np.dtype[Any]", rows: int, count: int, caps: DeviceCaps, *, values: bool, places: bool) -> Program:
     """Give the program that sorts rows of `count` elements each, equal ones in their order.
 
     The input is one array of rows, in C order. The outputs are the `values`, their `places` in the row, of int64, or
     both. There are at most 2^31 - 1 elements, and at least one.
     """
-    lanes = caps.subgroup or 1
-    items = _ITEMS if caps.subgroup else _ITEMS_ALONE
+    lanes, items = work_group(caps)
     size = dtype.itemsize
     each = min(_BYTES // size, _MOST)
     tiles = -(-count // (items * each))
     source = radix.text(dtype, lanes, items, each, values=values, places=places, offsets=caps.offsets)
     exchanged = min(size - 1, 2)  # buffers that passes exchange
     keys, indices = [rows * count * size] * exchanged, [rows * count * 4] * (exchanged if places else 0)
-    passes = _Passes(size, exchanged, values, places, caps.offsets)
+    passes = _Passes(size, exchanged, values, places, caps)
     kernels = []
     for n in range(size):
         counting, moving = radix.names(n == 0, n == size - 1)
@@ -56,11 +61,11 @@ class _Passes:
     exchanged: int
     values: bool
     places: bool
-    offsets: bool
+    caps: DeviceCaps
 
     def counting(self, n: int) -> tuple[Argument, ...]:
         keys = self._keys(n)
-        return (keys, _COUNTS, *self._sizes(n), *self._offsets([keys]))
+        return (keys, _COUNTS, *self._sizes(n), *offsets([keys], self.caps))
 
     def moving(self, n: int) -> tuple[Argument, ...]:
         first, last = n == 0, n == self.number - 1
@@ -69,7 +74,7 @@ class _Passes:
         ordered = Argument("output", int(self.values)) if last else self._indices(n)
         arrays = [self._keys(n)]
         arrays += [moved] * given.moved + [self._indices(n - 1)] * given.places + [ordered] * given.moved_places
-        return (*arrays, _COUNTS, _TOTALS, *self._sizes(n), *self._offsets(arrays))
+        return (*arrays, _COUNTS, _TOTALS, *self._sizes(n), *offsets(arrays, self.caps))
 
     def _keys(self, n: int) -> Argument:
         return Argument("temporary", 2 + (n - 1) % 2) if n else Argument("input", 0)
@@ -80,9 +85,10 @@ class _Passes:
     def _sizes(self, n: int) -> tuple[Argument, ...]:
         return (_COUNT, _TILES, Argument("size", 2 + n))
 
-    def _offsets(self, arrays: list[Argument]) -> list[Argument]:
-        """Where in their buffers arrays begin that are no temporaries, if they may begin anywhere."""
-        if not self.offsets:
-            return []
-        roles: Any = {"input": "offset of input", "output": "offset of output"}
-        return [Argument(roles[a.role], a.position) for a in arrays if a.role in roles]
+
+def offsets(arrays: Sequence[Argument], caps: DeviceCaps) -> list[Argument]:
+    """Give where in their buffers arrays begin that are no temporaries, if they may begin anywhere."""
+    roles: dict[str, Literal["offset of input", "offset of output"]] = {
+        "input": "offset of input", "output": "offset of output",
+    }  # fmt: skip
+    return [Argument(roles[a.role], a.position) for a in arrays if a.role in roles] if caps.offsets else []

@@ -21,7 +21,7 @@ from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.ordering import has_kernels, places_of_true
+from mdhnp.frontend.ordering import has_kernels, places_of, values_where
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC
@@ -220,8 +220,10 @@ def _is_truth(part: Any) -> bool:
 def _where_true(x: Array, mask: Array) -> Any:
     """Give the elements where a mask for the first axes is true, whose number alone is read."""
     _check_mask(x, mask, 0)
+    if mask.shape == x.shape:
+        return values_where(mask, x)
     rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
-    return take(rows, places_of_true(reshape(mask, (-1,))), 0, mode="clip")
+    return take(rows, places_of(reshape(mask, (-1,)))[0], 0, mode="clip")
 
 
 def _check_mask(x: Array, mask: Any, first: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.arrays.array import Array
-from mdhnp.calls.sorting import sort_rows
+from mdhnp.calls import sorting
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc
@@ -24,6 +24,8 @@ _CONVERTED = {"?": np.dtype(np.uint8), "e": np.dtype(np.float32), "q": np.dtype(
 #: shorter or more ones merges are faster (an H200, 2026-11: 64 rows of 4096 float32 0.25 ms beside 0.51, 1024 of 16384
 #: 2.8 beside 2.3).
 _LONG, _SHARE = 1 << 12, 32
+#: Bytes of elements that are written where others say.
+_MOVED = (1, 2, 4, 8, 16)
 #: Places are int32.
 _MOST = np.iinfo(np.int32).max
 
@@ -111,7 +113,7 @@ def _computation(text: str, char: str, views: str) -> Computation:
 def sorted_along(x: Array, axis: int) -> Array:
     """Give elements in order along an axis; equal ones stay in their order."""
     if _is_by_digits(x, axis):
-        return _along(sort_rows(_whole(x, axis), values=True)[0], x, axis)
+        return _along(sorting.sort_rows(_whole(x, axis), values=True)[0], x, axis)
     rows, at = _rows(x, axis)
     for run in _runs(rows):
         rows = _computation(_MERGE, rows.dtype.char, "A[i,:], k[k], run[] -> B[i,k]")(rows, at, run)
@@ -121,7 +123,7 @@ def sorted_along(x: Array, axis: int) -> Array:
 def order_along(x: Array, axis: int) -> tuple[Array, Array]:
     """Give elements in order along an axis, and which ones they are, of int64; equal ones stay in their order."""
     if _is_by_digits(x, axis):
-        values, places = sort_rows(_whole(x, axis), values=True, places=True)
+        values, places = sorting.sort_rows(_whole(x, axis), values=True, places=True)
         return _along(values, x, axis), _along(places, x, axis)
     rows, at = _rows(x, axis)
     places = package().broadcast_to(at, rows.shape)
@@ -135,7 +137,7 @@ def order_along(x: Array, axis: int) -> tuple[Array, Array]:
 def places_along(x: Array, axis: int) -> Array:
     """Give which elements come in order along an axis, of int64; equal ones stay in their order."""
     if _is_by_digits(x, axis):
-        return _along(sort_rows(_whole(x, axis), places=True)[0], x, axis)
+        return _along(sorting.sort_rows(_whole(x, axis), places=True)[0], x, axis)
     return order_along(x, axis)[1]
 
 
@@ -148,22 +150,20 @@ def search(ordered: Array, values: Array, side: str) -> Array:
     return _computation(text, common.char, "A[:], v[i] -> n[i]")(ordered, flat).reshape(values.shape)
 
 
-def places_of_true(mask: Array) -> Array:
-    """Give the indices of elements, of one axis, that are true; their number is read."""
-    m = package()
-    before = m.cumulative_sum(mask, dtype=np.int32)
-    count = int(before[-1]) if before.size else 0
-    return search(before, m.arange(1, count + 1, dtype=np.int32, device=mask.device), "left")
-
-
 def places_of(x: Array) -> tuple[Array, ...]:
-    """Give the indices of elements that are not 0, along each axis."""
-    flat = x.reshape(-1)
-    found, places = places_of_true(flat if x.dtype.kind == "b" else flat != 0), list[Array]()
-    for n in x.shape[:0:-1]:
-        places.append(found % n)
-        found = found // n
-    return (found, *places[::-1])
+    """Give the indices of elements that are not 0, along each axis; their number is read."""
+    return sorting.places_of(_in_order(x), "true") if x.size else tuple(_no_places(x) for _ in x.shape)
+
+
+def values_where(mask: Array, x: Array) -> Array:
+    """Give the elements where a mask of the same shape is true, whose number is read."""
+    if not x.size or x.itemsize not in _MOVED:
+        return package().take(x.reshape(-1), places_of(mask.reshape(-1))[0], mode="clip")
+    return sorting.values_of(_in_order(mask), "true", _in_order(x))
+
+
+def _no_places(x: Array) -> Array:
+    return package().empty(0, dtype=np.int64, device=x.device)
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -171,7 +171,7 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
     m = package()
     found, order = order_along(x.reshape(-1), 0)
     new = _begins(found)
-    first = places_of_true(new)
+    first = places_of(new)[0]
     number = m.cumulative_sum(new, dtype=np.int64) - 1
     _, back = order_along(order.astype(np.int32), 0)
     ends = m.concat([first[1:], m.full(min(found.size, 1), found.size, dtype=np.int64, device=x.device)])
@@ -183,7 +183,7 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
 def values_of(x: Array) -> Array:
     """Give values in order, without repetition."""
     found = sorted_along(x.reshape(-1), 0)
-    return package().take(found, places_of_true(_begins(found)), mode="clip") if found.size else found
+    return sorting.values_of(found, "new", found) if found.size else found
 
 
 def _begins(found: Array) -> Array:
@@ -199,8 +199,11 @@ def _is_by_digits(x: Array, axis: int) -> bool:
 
 def _whole(x: Array, axis: int) -> Array:
     """Give an Array's elements along an axis as rows in C order."""
-    rows = package().moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
-    return rows if rows._view.flags.c_contiguous else rows.copy()
+    return _in_order(package().moveaxis(x, axis, -1).reshape(-1, x.shape[axis]))
+
+
+def _in_order(x: Array) -> Array:
+    return x if x._view.flags.c_contiguous else x.copy()
 
 
 def _rows(x: Array, axis: int) -> tuple[Array, Array]:

@@ -1,12 +1,12 @@
 // Elements of type float, sorted by digits of 8 bits
 #define KEYS uint
 #define SIGN 0x80000000u
-#define LANES 32
-#define ITEMS 256
-#define EACH 16
 #define VALUES 0
 #define PLACES 1
 #define INFINITE 0x7f800000u
+#define LANES 32
+#define ITEMS 256
+#define EACH 16
 
 #define TOGETHER asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
 static inline uint same(uint digit) {
@@ -31,19 +31,10 @@ static inline uint prefix_sum(uint x) {
         x += before(x, distance);
     return x;
 }
-static inline KEYS ordered(KEYS x) { return x & SIGN ? ~x : x | SIGN; }
-static inline KEYS original(KEYS x) { return x & SIGN ? x ^ SIGN : ~x; }
-
-static inline KEYS compared(KEYS x) {
-    if (x == (KEYS)(SIGN - 1)) return SIGN;
-    return x < (KEYS)~(INFINITE | SIGN) || x > (KEYS)(INFINITE | SIGN) ? (KEYS)~(KEYS)0 : x;
-}
 
 #define SUBGROUPS (ITEMS / LANES)
 #define TILE (ITEMS * EACH)
-#define DIGITS 256
 #define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
-static inline uint digit_of(KEYS x, int shift) { return (uint)(compared(x) >> shift) & (DIGITS - 1); }
 
 // Sums what items before have; `all` becomes the sum of what all have. Items meet twice.
 static inline uint sum_before(uint x, __local uint *sums, uint *all) {
@@ -60,8 +51,17 @@ static inline uint sum_before(uint x, __local uint *sums, uint *all) {
     *all = total;
     return here + until - x;
 }
+static inline KEYS ordered(KEYS x) { return x & SIGN ? ~x : x | SIGN; }
+static inline KEYS original(KEYS x) { return x & SIGN ? x ^ SIGN : ~x; }
 
-// One work-group sums the counts of one digit of one row.
+static inline KEYS compared(KEYS x) {
+    if (x == (KEYS)(SIGN - 1)) return SIGN;
+    return x < (KEYS)~(INFINITE | SIGN) || x > (KEYS)(INFINITE | SIGN) ? (KEYS)~(KEYS)0 : x;
+}
+
+#define DIGITS 256
+static inline uint digit_of(KEYS x, int shift) { return (uint)(compared(x) >> shift) & (DIGITS - 1); }
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void sum_counts(__global uint *counts, __global uint *totals, int tiles) {
     __local uint sums[SUBGROUPS];
@@ -91,8 +91,8 @@ void sum_counts(__global uint *counts, __global uint *totals, int tiles) {
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void count_first(__global const KEYS *keys, __global uint *counts, int n, int tiles, int shift, long keys_at) {
-    const int first = 1, last = 0;
     SHIFT(keys, keys_at);
+    const int first = 1, last = 0;
     __local uint counted[DIGITS];
     const int item = get_local_id(0), row = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
     for (int digit = item; digit < DIGITS; digit += ITEMS)
@@ -134,8 +134,8 @@ void count(__global const KEYS *keys, __global uint *counts, int n, int tiles, i
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void move_first(__global const KEYS *keys, __global KEYS *moved, __global uint *moved_places, __global const uint *counts, __global const uint *totals, int n, int tiles, int shift, long keys_at) {
-    const int first = 1, last = 0;
     SHIFT(keys, keys_at);
+    const int first = 1, last = 0;
     __global const uint *places = 0;
     __local ushort counted[SUBGROUPS][DIGITS];
     __local uint begins[DIGITS]; // of each digit: where its first element comes in the row, less where in the tile
@@ -308,8 +308,8 @@ void move(__global const KEYS *keys, __global KEYS *moved, __global const uint *
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void move_last(__global const KEYS *keys, __global const uint *places, __global long *moved_places, __global const uint *counts, __global const uint *totals, int n, int tiles, int shift, long moved_places_at) {
-    const int first = 0, last = 1;
     SHIFT(moved_places, moved_places_at);
+    const int first = 0, last = 1;
     __global KEYS *moved = 0;
     __local ushort counted[SUBGROUPS][DIGITS];
     __local uint begins[DIGITS]; // of each digit: where its first element comes in the row, less where in the tile

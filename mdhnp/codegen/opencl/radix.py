@@ -13,45 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.codegen.opencl.counts import UNSIGNED, kernel, summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
 
 #: Bits of a digit. 4 need twice the passes, 11 more counters than local memory has.
 DIGIT = 8
 
-_UNSIGNED = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
-
-#: Of items that run together: who has the same digit, and sums of what those before have. In PTX, as OpenCL C has no
-#: such functions on NVIDIA's GPUs.
-_TOGETHER = """
-#define TOGETHER asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
-static inline uint same(uint digit) {
-    uint found = 0xffffffff;
-    #pragma unroll
-    for (int bit = 0; bit < 8; ++bit) {
-        uint votes;
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
-                     : "=r"(votes) : "r"(digit >> bit & 1));
-        found &= digit >> bit & 1 ? votes : ~votes;
-    }
-    return found;
-}
-static inline uint before(uint x, int distance) {
-    uint y;
-    asm volatile("{ .reg .pred p; .reg .u32 r; shfl.sync.up.b32 r|p, %1, %2, 0, 0xffffffff; @!p mov.u32 r, 0; "
-                 "mov.u32 %0, r; }" : "=r"(y) : "r"(x), "r"(distance));
-    return y;
-}
-static inline uint prefix_sum(uint x) {
-    for (int distance = 1; distance < LANES; distance *= 2)
-        x += before(x, distance);
-    return x;
-}
-"""
-_ALONE = """
-#define TOGETHER
-static inline uint same(uint digit) { return 1; }
-static inline uint prefix_sum(uint x) { return x; }
-"""
+#: Of the kernels of a pass: elements of a row, its tiles, and at which bit the digit begins.
+_SIZES = ["n", "tiles", "shift"]
 
 #: Bits in the order of what they mean: `KEYS` is their unsigned type.
 _ORDERED = {
@@ -70,59 +39,12 @@ static inline KEYS compared(KEYS x) {
 """
 _SAME = "static inline KEYS compared(KEYS x) { return x; }\n"
 
-_SHARED = """
-#define SUBGROUPS (ITEMS / LANES)
-#define TILE (ITEMS * EACH)
+_DIGITS = """
 #define DIGITS 256
-#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 static inline uint digit_of(KEYS x, int shift) { return (uint)(compared(x) >> shift) & (DIGITS - 1); }
-
-// Sums what items before have; `all` becomes the sum of what all have. Items meet twice.
-static inline uint sum_before(uint x, __local uint *sums, uint *all) {
-    const uint item = get_local_id(0), until = prefix_sum(x);
-    if (item % LANES == LANES - 1)
-        sums[item / LANES] = until;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    uint here = 0, total = 0;
-    for (uint n = 0; n < SUBGROUPS; ++n) {
-        here = n == item / LANES ? total : here;
-        total += sums[n];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    *all = total;
-    return here + until - x;
-}
-
-// One work-group sums the counts of one digit of one row.
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void sum_counts(__global uint *counts, __global uint *totals, int tiles) {
-    __local uint sums[SUBGROUPS];
-    const int item = get_local_id(0);
-    uint carried = 0;
-    counts += (long)get_group_id(0) * tiles;
-    for (int begin = 0; begin < tiles; begin += TILE) {
-        const int at = begin + item * EACH;
-        uint x[EACH], own = 0, all;
-        #pragma unroll
-        for (int e = 0; e < EACH; ++e) {
-            x[e] = at + e < tiles ? counts[at + e] : 0;
-            own += x[e];
-        }
-        uint sum = carried + sum_before(own, sums, &all);
-        #pragma unroll
-        for (int e = 0; e < EACH; ++e) {
-            if (at + e < tiles)
-                counts[at + e] = sum;
-            sum += x[e];
-        }
-        carried += all;
-    }
-    if (item == 0)
-        totals[get_group_id(0)] = carried;
-}
 """
 
-_COUNT = """
+_COUNT = """\
     __local uint counted[DIGITS];
     const int item = get_local_id(0), row = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
     for (int digit = item; digit < DIGITS; digit += ITEMS)
@@ -141,7 +63,7 @@ _COUNT = """
         counts[((long)row * DIGITS + digit) * tiles + tile] = counted[digit];
 """
 
-_MOVE = """
+_MOVE = """\
     __local ushort counted[SUBGROUPS][DIGITS];
     __local uint begins[DIGITS]; // of each digit: where its first element comes in the row, less where in the tile
     __local uint sums[SUBGROUPS];
@@ -259,29 +181,32 @@ def text(
     size, kind = dtype.itemsize, "u" if dtype.kind == "b" else dtype.kind
     suffix = "ul" if size == 8 else "u"
     defined = {
-        "KEYS": _UNSIGNED[size], "SIGN": f"{1 << (8 * size - 1):#x}{suffix}", "LANES": lanes, "ITEMS": items,
-        "EACH": each, "VALUES": int(values), "PLACES": int(places),
+        "KEYS": UNSIGNED[size], "SIGN": f"{1 << (8 * size - 1):#x}{suffix}", "VALUES": int(values),
+        "PLACES": int(places),
     }  # fmt: skip
     if kind == "f":
         defined["INFINITE"] = f"{int(np.array(np.inf, dtype).view(f'u{size}')):#x}{suffix}"
     parts = [f"// Elements of type {memory_type(dtype)}, sorted by digits of {DIGIT} bits\n"]
     parts += [f"#define {name} {value}\n" for name, value in defined.items()]
-    parts += [_TOGETHER if lanes > 1 else _ALONE, _ORDERED[kind], _COMPARED if kind == "f" else _SAME, _SHARED]
+    parts += [sums_text(lanes, items, each), _ORDERED[kind], _COMPARED if kind == "f" else _SAME, _DIGITS]
     passes = [(n == 0, n == size - 1) for n in sorted({0, min(1, size - 1), size - 1})]
-    kernels = [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
+    kernels = [summing()]
+    kernels += [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
     kernels += [_moving(first, last, buffers(first, last, values, places), offsets) for first, last in passes]
     return "".join([*parts, *kernels])
 
 
 def _counting(first: bool, offsets: bool) -> str:
     parameters = ["__global const KEYS *keys", "__global uint *counts"]
-    return _kernel(names(first, False)[0], parameters, ["keys"] * (first and offsets), (first, False), _COUNT)
+    return kernel(
+        names(first, False)[0], parameters, _SIZES, ["keys"] * (first and offsets), _which(first, False) + _COUNT
+    )
 
 
 def _moving(first: bool, last: bool, given: Buffers, offsets: bool) -> str:
     kinds = {"moved": "KEYS", "places": "const uint", "moved_places": "long" if last else "uint"}
     parameters = [f"__global {kind} *{name}" for name, kind in kinds.items() if getattr(given, name)]
-    missing = [f"__global {kind} *{name} = 0;" for name, kind in kinds.items() if not getattr(given, name)]
+    missing = [f"    __global {kind} *{name} = 0;\n" for name, kind in kinds.items() if not getattr(given, name)]
     shifted = ["keys"] * first + ["moved"] * (last and given.moved) + ["moved_places"] * (last and given.moved_places)
     parameters = [
         "__global const KEYS *keys",
@@ -289,14 +214,9 @@ def _moving(first: bool, last: bool, given: Buffers, offsets: bool) -> str:
         "__global const uint *counts",
         "__global const uint *totals",
     ]
-    body = "".join(f"\n    {line}" for line in missing) + _MOVE + _MOVE_PLACES * given.moved_places
-    return _kernel(names(first, last)[1], parameters, shifted if offsets else [], (first, last), body)
+    body = "".join([_which(first, last), *missing, _MOVE, _MOVE_PLACES * given.moved_places])
+    return kernel(names(first, last)[1], parameters, _SIZES, shifted if offsets else [], body)
 
 
-def _kernel(name: str, parameters: list[str], shifted: list[str], which: tuple[bool, bool], body: str) -> str:
-    """Give a kernel of one pass; of `shifted` arrays it is given how many bytes after a buffer's begin they begin."""
-    given = ", ".join([*parameters, "int n", "int tiles", "int shift", *(f"long {array}_at" for array in shifted)])
-    lines = [f"const int first = {which[0]:d}, last = {which[1]:d};"]
-    lines += [f"SHIFT({array}, {array}_at);" for array in shifted]
-    head = f"\n__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\nvoid {name}({given}) {{\n"
-    return head + "\n".join(f"    {line}" for line in lines) + body + "}\n"
+def _which(first: bool, last: bool) -> str:
+    return f"    const int first = {first:d}, last = {last:d};\n"
