@@ -2,8 +2,8 @@
 
 Long rows are sorted by digits (`calls/sorting.py`), short ones by passes, each of which merges pairs of sorted runs. A
 pass is one MDH: at every place it looks for the element that comes there, by halving how many are of the first run.
-What is where follows from prefix sums, in which places are looked for likewise. Types are those that OpenCL C text
-takes; others are the host's.
+What is true, or new among ordered elements, is counted and written. Types are those that OpenCL C text takes; others
+are the host's.
 """
 
 from functools import lru_cache
