@@ -150,6 +150,14 @@ def test_some_dtypes(device, case, dtypes):
 
 
 @pytest.mark.turns
+@pytest.mark.parametrize("shapes", [((6, 31), (31, 93)), ((137, 311), (311, 93)), ((93, 17), (17, 35))], ids=str)
+def test_rows_of_float16_begin_anywhere(device, shapes):
+    # PoCL's own stores of vectors would end the process where a row begins at no multiple of 16 bytes.
+    left, right = operands(shapes, [np.float16])
+    wide = [a.astype(np.float32) for a in (left, right)]
+    assert_same(mdhnp.matmul(left, right), np.matmul(*wide).astype(np.float16), np.matmul(*map(magnitude, wide)))
+
+
 @pytest.mark.parametrize("given", [([[1, 2], [3, 4]], (5.0, 6.0)), (np.float32(3), [1, 2]), ([True, False], 2.5)])
 @pytest.mark.parametrize("name", ["matmul", "vecdot", "dot", "vdot", "inner", "outer", "kron"])
 def test_array_likes(device, name, given):

@@ -1,9 +1,12 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
+typedef ushort8 ushort8_u __attribute__((aligned(sizeof(ushort))));
+static inline __attribute__((always_inline)) void vstore__global_half8(__global half *p, float8 v)
+{ ushort8 h; vstore_half8_rte(v, 0, (half *)&h); *(__global ushort8_u *)p = h; }
 static inline void scatter__global_half8(__global half *p, int s, int n, float8 v)
 { const int m = n;
-  if (s == 1 && m >= 8) { vstore_half8_rte(v, 0, p); return; }
+  if (s == 1 && m >= 8) { vstore__global_half8(p, v); return; }
   if (n > 0) vstore_half_rte(v.s0, 0 * s, p); if (n > 1) vstore_half_rte(v.s1, 1 * s, p); if (n > 2) vstore_half_rte(v.s2, 2 * s, p); if (n > 3) vstore_half_rte(v.s3, 3 * s, p); if (n > 4) vstore_half_rte(v.s4, 4 * s, p); if (n > 5) vstore_half_rte(v.s5, 5 * s, p); if (n > 6) vstore_half_rte(v.s6, 6 * s, p); if (n > 7) vstore_half_rte(v.s7, 7 * s, p); }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j] >> x0
@@ -58,8 +61,8 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
         }
       }
       if (i_l <= 5 && j_l <= 3) {
-        vstore_half8_rte(acc0, 0, O0 + i * 11 + j);
-        vstore_half8_rte(acc1, 0, O0 + i * 11 + j + 11);
+        vstore__global_half8(O0 + i * 11 + j, acc0);
+        vstore__global_half8(O0 + i * 11 + j + 11, acc1);
       } else {
         scatter__global_half8(O0 + i * 11 + j, 1, 11 - j, acc0);
         if (i + 1 < 7) {

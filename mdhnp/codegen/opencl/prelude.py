@@ -138,6 +138,32 @@ class Helpers:
         self.texts[f"_{kind}_a"] = f"typedef {kind} {kind}_a __attribute__((aligned({size})));\n"
         return kind, f"((size_t)p & {size - 1}) == 0"
 
+    def loaded_half(self, at: str, lanes: int, space: str) -> str:
+        """Reads neighbours of float16, as floats.
+
+        PoCL's own functions (6.0) take for granted that vectors begin at multiples of their size, as others' need not.
+        """
+        if self.caps.split_vectors:
+            return f"vload_half{lanes}(0, {at})"
+        kind, function = f"float{lanes}", f"vload{space}_half{lanes}"
+        read = f"*({space} const {self.vector('ushort', lanes)} *)p"
+        body = f"const ushort{lanes} h = {read}; return vload_half{lanes}(0, (const half *)&h);"
+        self._define_early(kind, function, f"{space} const half *p", body)
+        return f"{function}({at})"
+
+    def stored_half(self, at: str, value: str, lanes: int, space: str) -> str:
+        """Writes floats as neighbours of float16; ties go to even."""
+        if self.caps.split_vectors:
+            return f"vstore_half{lanes}_rte({value}, 0, {at})"
+        function, written = f"vstore{space}_half{lanes}", f"*({space} {self.vector('ushort', lanes)} *)p"
+        body = f"ushort{lanes} h; vstore_half{lanes}_rte(v, 0, (half *)&h); {written} = h;"
+        self._define_early("void", function, f"{space} half *p, float{lanes} v", body)
+        return f"{function}({at}, {value})"
+
+    def _define_early(self, result: str, function: str, parameters: str, body: str) -> None:
+        """Define a function that others call: it stands behind the types, before the others."""
+        self.define(result, function, parameters, body, static=ALWAYS_INLINE, key=f"_{function}")
+
     def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str) -> str:
         """Reads neighbours, of so many bytes."""
         if not self.caps.split_vectors or space != "__global":
@@ -193,7 +219,8 @@ class Helpers:
     def gather_part(self, name: str, lanes: int, space: str) -> str:
         """Reads the first `n` lanes; the others repeat the last of them."""
         kind, t = _value(name, lanes), self.index
-        load = f"vload_half{lanes}(0, p)" if name == "half" else f"*({space} const {self.vector(name, lanes)} *)p"
+        half = name == "half"
+        load = self.loaded_half("p", lanes, space) if half else f"*({space} const {self.vector(name, lanes)} *)p"
         items = ", ".join(_item(name, f"min(({t}){n}, n - 1) * s" if n else "0") for n in range(lanes))
         return self.define(
             kind,
@@ -209,8 +236,10 @@ class Helpers:
         Never inline: a stencil has many of these at every border, which would take long to compile.
         """
         function, t = f"bounded_{mode}_{vector_name(name, lanes)}{self._wide}", self.index
-        kind, load = _value(name, lanes), f"vload_half{lanes}(0, p + {{}})".format
-        if name != "half":
+        kind = _value(name, lanes)
+        if name == "half":
+            load = self.loaded_half("p + {}", lanes, "__global").format
+        else:
             load = f"*(__global const {self.vector(name, lanes)} *)(p + {{}})".format
         whole = f"  if (s == 1 && i >= 0 && i <= n - {lanes}) return {load('i')};\n"
         if mode == "constant":
@@ -241,7 +270,7 @@ class Helpers:
         """
         tests = [f"n {'<=' if rest else '>'} {lane}" for lane in range(lanes)]
         if name == "half":
-            whole, parts = f"vstore_half{lanes}_rte(v, 0, p)", ""
+            whole, parts = self.stored_half("p", "v", lanes, space), ""
             items = " ".join(f"if ({test}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n, test in enumerate(tests))
         else:
             whole = f"*({space} {self.vector(name, lanes)} *)p = v"

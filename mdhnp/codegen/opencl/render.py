@@ -180,7 +180,8 @@ class _Kernel:
             count = self._values.index(s.done or s.valid or constant(value.lanes))
             self._line(f"{function}({buffer.name} + {offset}, {stride}, {count}, {_stored(value)});")
         elif value.dtype == HALF:
-            self._line(f"vstore_half{value.lanes}_rte({_stored(value)}, 0, {buffer.name} + {offset});")
+            at = f"{buffer.name} + {offset}"
+            self._line(f"{self._helpers.stored_half(at, _stored(value), value.lanes, space)};")
         else:
             at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
             self._line(f"{self._helpers.stored(at, _stored(value), name, value.lanes, nbytes, space)};")

@@ -173,7 +173,7 @@ class Values:
             function = self._helpers.gather_part(name, lanes, space)
             return f"{function}({at}, {stride}, {self.index(v.valid)})"
         if v.stride.known == NEIGHBOURS and name == "half":
-            return f"vload_half{lanes}(0, {at})"
+            return self._helpers.loaded_half(at, lanes, space)
         if v.stride.known == NEIGHBOURS:
             return self._helpers.loaded(at, name, lanes, lanes * v.dtype.itemsize, space)
         if v.stride.known == _PAIRS and name != "half":
