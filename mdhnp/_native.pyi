@@ -15,6 +15,7 @@ def find_views(
 def repeat(
     entries: dict[Hashable, Any], what: Hashable, mode: Hashable, operands: tuple[Any, ...], kind: type
 ) -> Any: ...
+def group(numbers: np.ndarray[Any, Any], order: np.ndarray[Any, Any], begin: np.ndarray[Any, Any], /) -> bool: ...
 
 class Launcher:
     def __new__(

@@ -3,18 +3,18 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "repeat"]
+__all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "repeat"]
 
 #: What the library must give for INTERFACE: that of another version of the sources is not used.
-_INTERFACE = 6
+_INTERFACE = 7
 
 if TYPE_CHECKING:
-    from mdhnp._native import Enqueuer, Launcher, Lease, Method, find, find_views, repeat
+    from mdhnp._native import Enqueuer, Launcher, Lease, Method, find, find_views, group, repeat
 else:
-    Enqueuer = Launcher = Lease = Method = find = find_views = repeat = None
+    Enqueuer = Launcher = Lease = Method = find = find_views = group = repeat = None
     with suppress(ImportError):
         from mdhnp import _native
 
         if _native.INTERFACE == _INTERFACE:
             Enqueuer, Launcher, Lease, Method = _native.Enqueuer, _native.Launcher, _native.Lease, _native.Method
-            find, find_views, repeat = _native.find, _native.find_views, _native.repeat
+            find, find_views, repeat, group = _native.find, _native.find_views, _native.repeat, _native.group

@@ -26,6 +26,7 @@ def unaligned(a: np.ndarray) -> np.ndarray:
     return np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(a.dtype)
 
 
+_I = np.arange(4)
 VIEWS = {
     "as it is": lambda a: a,
     "reversed": lambda a: a[::-1] if a.ndim else a,
@@ -207,6 +208,20 @@ def test_a_launch_on_anything_else_is_refused(inputs: Any, outputs: Any) -> None
 def test_a_launcher_of_nonsense_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError)):
         native.Launcher(*arguments)
+
+
+@compiled
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (), (_I, _I), (_I, _I, _I[:0]), (_I, _I[:2], _I), (_I[::2], _I[:2], _I), (_I.astype("i4"), _I, _I),
+        (_I.astype(">i8"), _I, _I), (_I.reshape(2, 2), _I, _I), (_I, [0] * 4, _I), (_I, np.broadcast_to(_I[:1], 4), _I),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_numbers_than_of_pointers_size_in_c_order_are_not_grouped(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="group takes numbers"):
+        native.group(*arguments)
 
 
 def test_the_package_works_without_compiled_code(device: Device) -> None:

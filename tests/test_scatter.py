@@ -19,11 +19,11 @@ from running import execute, lowered
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
-from mdhnp import config
+from mdhnp import config, native
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, Sorting, cc, cut, interpret, md_hom, ps, pw, scattered
-from mdhnp.mdh.scatter import _order
+from mdhnp.mdh.scatter import _grouped, _order
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.check import check
@@ -307,7 +307,20 @@ def test_sorting_is_stable(data: Any) -> None:
         order = np.argsort(np.asarray(few, int) % count, kind="stable")
         np.testing.assert_array_equal(_order(np.asarray(few, int) % count, count), order)
         return
-    order, begin = Sorting(0, "s", "", count, (size,)).sort(np.asarray(few, data.draw(st.sampled_from(["i2", "i8"]))))
+    given = np.asarray(few, data.draw(st.sampled_from(["i2", "i8"])))
     keys = np.asarray(few, int) % count
-    np.testing.assert_array_equal(order, np.argsort(keys, kind="stable"))
-    np.testing.assert_array_equal(np.diff(begin), np.bincount(keys, minlength=count))
+    order, begin = np.empty(size, int), np.empty(count + 1, int)
+    assert _grouped(given.astype(int), order, begin)
+    for got in ((order, begin), Sorting(0, "s", "", count, (size,)).sort(given)):
+        np.testing.assert_array_equal(got[0], np.argsort(keys, kind="stable"))
+        np.testing.assert_array_equal(np.diff(got[1]), np.bincount(keys, minlength=count))
+
+
+@pytest.mark.parametrize("wrong", [-6, 5, -(2**63), 2**63 - 1, 2**64 - 1])
+def test_indices_of_no_result_are_found(wrong: int) -> None:
+    given = np.array([0, 4, wrong % 2**64, 3], "u8").astype("i8" if wrong < 2**63 else "u8")
+    begin = np.empty(6, int)
+    for group in (_grouped, native.group or _grouped):
+        assert wrong >= 2**63 or not group(given, np.empty(4, int), begin)
+    with pytest.raises(IndexError, match=f"s: index {wrong} at position .2,. is out of bounds for y, which has 5"):
+        Sorting(0, "s", "y", 5, (4,)).sort(given)

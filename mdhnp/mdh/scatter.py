@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, Segment
@@ -51,24 +52,33 @@ class Sorting(NamedTuple):
         >>> Sorting(0, "s", "axis 0 of y", 3, (4,)).sort(np.array([2, 0, 2, -3]))
         (array([1, 3, 0, 2]), array([0, 2, 2, 4]))
         """
-        n = self.extent
-        unsigned = elements if elements.dtype.kind == "u" else elements.view(f"u{elements.itemsize}")
-        keys = elements.reshape(-1)
-        if elements.size and int(unsigned.max()) >= n:  # negative ones are very large without a sign
-            wrong = np.argwhere((elements < -n) | (elements >= n))
-            if len(wrong):
-                where = tuple([int(p) for p in wrong[0]])
-                raise IndexError(
-                    f"{self.name}: index {int(elements[where])} at position {where} is out of bounds for "
-                    f"{self.target}, which has {n} elements"
-                )
-            keys = np.where(keys < 0, keys + n, keys)
-        keys = keys.astype(INDEX, copy=False)
-        begin = np.zeros(n + 1, INDEX)
-        np.cumsum(np.bincount(keys, minlength=n), out=begin[1:])
-        order = _order(keys, n)
+        whole = elements.dtype.kind != "u" or elements.itemsize < INDEX.itemsize  # else large ones have no sign there
+        order, begin = np.empty(elements.size, INDEX), np.empty(self.extent + 1, INDEX)
+        numbers = np.ascontiguousarray(elements, INDEX).reshape(-1)
+        if not (whole or _inside(elements, self.extent).all()) or not _group(numbers, order, begin):
+            where = tuple([int(p) for p in np.argwhere(~_inside(elements, self.extent))[0]])
+            raise IndexError(
+                f"{self.name}: index {int(elements[where])} at position {where} is out of bounds for "
+                f"{self.target}, which has {self.extent} elements"
+            )
         several = len(self.shape) > 1
         return (*(map(np.ascontiguousarray, np.unravel_index(order, self.shape)) if several else [order]), begin)
+
+
+def _inside(elements: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
+    return (elements >= -count) & (elements < count)
+
+
+def _grouped(numbers: npt.NDArray[np.intp], order: npt.NDArray[np.intp], begin: npt.NDArray[np.intp]) -> bool:
+    """Do what ``native.group`` does."""
+    count = len(begin) - 1
+    if not _inside(numbers, count).all():
+        return False
+    keys = np.where(numbers < 0, numbers + count, numbers)
+    begin[0] = 0
+    np.cumsum(np.bincount(keys, minlength=count), out=begin[1:])
+    order[...] = _order(keys, count)
+    return True
 
 
 def _order(keys: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
@@ -80,6 +90,9 @@ def _order(keys: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
     both.sort()
     both &= (1 << bits) - 1
     return both
+
+
+_group = _grouped if native.group is None else native.group
 
 
 def scattered(h: MdHom) -> tuple[MdHom, tuple[Sorting, ...]]:
