@@ -15,6 +15,7 @@ from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
 from schedules import CAPS, MATRICES
 
 from mdhnp.codegen.radix import sorting
+from mdhnp.codegen.selection import writing
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -53,6 +54,7 @@ SEVERAL = {
     "radix_places": partial(
         sorting, np.dtype(np.float32), 2, 9000, replace(MATRICES, offsets=True), values=False, places=True
     ),
+    "selection_places": partial(writing, np.dtype(np.float16), (30, 300), replace(MATRICES, offsets=True), "new", None),
 }
 
 
