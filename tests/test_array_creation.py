@@ -86,6 +86,23 @@ def test_triangles_and_grids(where: Device) -> None:
             same(mine, theirs, where)
     ours[0][...] = 0  # new memory
     np.testing.assert_array_equal(a.numpy(), x)
+    for mine, theirs in zip(mdhnp.meshgrid(a[0, 0], [1, 2]), np.meshgrid(x[0, 0], [1, 2]), strict=True):
+        same(mine, theirs, where)
+
+
+def test_triangles_and_grids_of_ndarrays() -> None:
+    x = np.arange(1.0, 25).reshape(2, 3, 4)
+    for name in ("tril", "triu"):
+        found, wanted = getattr(mdhnp, name)(x[::-1], k=1), getattr(np, name)(x[::-1], 1)
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(getattr(mdhnp, name)([[1, 2], [3, 4]]), getattr(np, name)([[1, 2], [3, 4]]))
+    for arrays in ((), ([1, 2],), (x[0, 0], [3, 4, 5])):
+        for indexing in ("xy", "ij"):
+            mine, theirs = (xp.meshgrid(*arrays, indexing=indexing) for xp in (mdhnp, np))
+            assert type(mine) is tuple and all(type(m) is np.ndarray for m in mine)
+            for m, t in zip(mine, theirs, strict=True):
+                np.testing.assert_array_equal(m, t)
 
 
 @pytest.mark.parametrize(

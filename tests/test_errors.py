@@ -244,7 +244,7 @@ WRONG = (
         "mean": (MATRIX, 2),
         "md_hom": (3, {}, ""),
         "memory_info": (1, 2),
-        "meshgrid": (V,),
+        "meshgrid": ([[1], [1, 2]],),
         "min": ([],),
         "moveaxis": (ARRAY, 7, 0),
         "nrm2": (MATRIX,),

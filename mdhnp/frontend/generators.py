@@ -16,7 +16,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
-from mdhnp.frontend.map_reduce import Arrays, pointwise
+from mdhnp.frontend.map_reduce import Arrays, operand, pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import public
 from mdhnp.mdh import MdHom, index, trace
@@ -176,51 +176,62 @@ def eye(
 
 @public(
     "Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.",
-    arrays="Array: Coordinates along each axis: of one axis each.",
+    arrays="array_like: Coordinates along each axis: of one axis each.",
     indexing='{"xy", "ij"}: Whether the first two axes of the results are exchanged.',
-    returns="tuple of Array: One for each axis, all of the grid's shape.",
+    returns="tuple of Array or of ndarray: One for each axis, all of the grid's shape; Arrays where one is given.",
     raises={"ValueError": "If `indexing` is none of those."},
     example="""
 >>> x, y = mdhnp.meshgrid(mdhnp.asarray([1, 2], device="cpu"), mdhnp.asarray([3, 4], device="cpu"))
 >>> y.tolist()
 [[3, 3], [4, 4]]""",
 )
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     grid: Any = np.meshgrid
-    views = grid(*[x._view for x in arrays], indexing=indexing, copy=False)
-    return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, arrays, strict=True)])
+    given, devices = [operand(x) for x in arrays], [x.device for x in arrays if isinstance(x, Array)]
+    if not devices:
+        return tuple(grid(*given, indexing=indexing))
+    every = [x if isinstance(x, Array) else asarray(x, device=devices[0]) for x in given]
+    views = grid(*[x._view for x in every], indexing=indexing, copy=False)
+    return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, every, strict=True)])
 
 
 _triangle = partial(
-    public, x="Array: Of shape (..., n, m).", k=_DIAGONAL, raises={"ValueError": "If there are fewer than two axes."}
+    public,
+    x="array_like: Of shape (..., n, m).",
+    k=_DIAGONAL,
+    raises={"ValueError": "If there are fewer than two axes."},
 )
 
 
 @_triangle(
     "Give the matrices of a stack with zeros above a diagonal, as ``numpy.tril`` does.",
-    returns="Array: New, of the shape of `x`.",
+    returns="Array or ndarray: New, of the shape of `x`.",
     example='>>> mdhnp.tril(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 0], [3, 4]]',
 )
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Any, /, *, k: int = 0) -> Any:
     return _triangular(_TRIL, x, k)
 
 
 @_triangle(
     "Give the matrices of a stack with zeros below a diagonal, as ``numpy.triu`` does.",
-    returns="Array: New, of the shape of `x`.",
+    returns="Array or ndarray: New, of the shape of `x`.",
     example='>>> mdhnp.triu(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 2], [0, 4]]',
 )
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Any, /, *, k: int = 0) -> Any:
     return _triangular(_TRIU, x, k)
 
 
-def _triangular(routine: Routine, x: Array, k: int) -> Array:
+def _triangular(routine: Routine, x: Any, k: int) -> Any:
+    x = operand(x)
     if x.ndim < 2:
         raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
+    by_numpy = getattr(np, routine.name)
+    if not isinstance(x, Array):
+        return by_numpy(x, whole(k))
     if not x.device.own_memory:
-        return make(getattr(np, routine.name)(x._view, whole(k)), x.device)
+        return make(by_numpy(x._view, whole(k)), x.device)
     return call((routine,), (x, np.array(whole(k), np.int64)))
 
 

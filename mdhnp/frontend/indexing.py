@@ -64,8 +64,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
     if mode not in _BOUNDARIES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
     x, indices, out = _array(dense(0, x)), _indices(indices), output("take", out)
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
+    if axis is None or not x.ndim:
+        x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
     looked_at: Mode = "clip" if 0 in x.shape[:axis] else mode  # NumPy looks at no indices where it takes nothing
     found = call((_TAKE, _Selection((axis,), axis, looked_at)), (x, indices))
@@ -104,11 +104,12 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
         return _by_parts(x[None], [np.zeros(int(bool(key[0])), np.intp)])  # a new axis, of one element or none
     if len(key) == 1 and isinstance(key[0], Array) and key[0].dtype == bool and has_kernels(key[0]):
         return _where_true(x, key[0])
-    parts = list[Any]()
+    parts, left = list[Any](), x.ndim - sum(map(_axes, key))  # axes that an ellipsis stands for
     for part in key:
         given = np.asarray(part) if isinstance(part, list) else part
         if isinstance(given, Array | np.ndarray) and given.dtype == bool and given.ndim:
-            parts += _true(x, given, None if _ellipsis(parts) is not None else _consumed(parts))
+            _check_mask(x, given, _consumed(parts) + (left if _ellipsis(parts) is not None else 0))
+            parts += np.nonzero(given.numpy() if isinstance(given, Array) else given)
         elif isinstance(given, Array | np.ndarray) and given.dtype.kind in "iu":
             parts.append(given)
         elif isinstance(given, np.ndarray) and not given.size and isinstance(part, list):
@@ -201,6 +202,14 @@ def _apart(at: int, count: int, axes: tuple[int, ...]) -> bool:
     return count == 0 and axes[0] < at <= axes[-1]
 
 
+def _axes(part: Any) -> int:
+    """Axes that a part of a key is for."""
+    given = np.asarray(part) if isinstance(part, list) else part
+    if isinstance(given, Array | np.ndarray) and given.dtype == bool:
+        return given.ndim
+    return int(given is not None and given is not Ellipsis)
+
+
 def _consumed(parts: Sequence[Any]) -> int:
     """Axes that parts of a key are for."""
     return sum([p is not None and p is not Ellipsis for p in parts])
@@ -231,13 +240,6 @@ def _check_mask(x: Array, mask: Any, first: int) -> None:
         raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {x.shape}")
 
 
-def _true(x: Array, mask: Any, first: int | None) -> Sequence[NDArray]:
-    """The indices, one array an axis, of the elements that are true of booleans for axes from `first` on, if known."""
-    if first is not None:
-        _check_mask(x, mask, first)
-    return np.nonzero(mask.numpy() if isinstance(mask, Array) else mask)
-
-
 def _array(x: Any) -> Any:
     return x if isinstance(x, Array) or is_array(x) else np.asanyarray(x)
 
@@ -253,7 +255,11 @@ def _indices(given: Any) -> Any:
 def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
     x, *indices = arrays
     axes, place, mode = selection
-    shape = np.broadcast_shapes(*[i.shape for i in indices])
+    try:
+        shape = np.broadcast_shapes(*[i.shape for i in indices])
+    except ValueError:
+        shapes = " ".join([str(i.shape) for i in indices])
+        raise IndexError(f"indices of shapes {shapes} cannot be broadcast together") from None
     others = [a for a in range(x.ndim) if a not in axes]
     # Dimensions are the result's axes.
     dims = {a: n if n < place else n + len(shape) for n, a in enumerate(others)}

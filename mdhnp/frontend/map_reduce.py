@@ -82,6 +82,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if type(axis) is int and 0 <= axis < ndim:
         return (axis,)  # as it mostly is
+    if not ndim and type(axis) is int and axis in (0, -1):
+        return ()  # a number may be reduced as if it had an axis
     return normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
 
 

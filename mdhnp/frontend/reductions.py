@@ -298,8 +298,9 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
 def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
     try:
         x = operand(x)
-        if axis is not None:
-            return call((routine, axes_of(whole(axis), x.ndim), bool(keepdims)), (x,))
+        axes = () if axis is None else axes_of(whole(axis), x.ndim)
+        if axes:
+            return call((routine, axes, bool(keepdims)), (x,))
         found = call((routine, (0,), False), (reshape(x, (-1,)),))
         return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
     except ARGUMENTS as error:

@@ -1,0 +1,76 @@
+"""Arguments that few calls have: arrays without axes, masks beside an ellipsis, indices that do not fit, as NumPy's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from separate import separate
+
+import mdhnp
+from mdhnp.runtime.devices import Device
+
+X = np.arange(42.0).reshape(2, 3, 7)
+ONE = np.array(3.0)
+EVEN = np.arange(7) % 2 == 0
+
+#: Of a namespace and arrays that are made by a function.
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    **{
+        f"{name} of a number along {axis}": lambda xp, made, name=name, axis=axis: getattr(xp, name)(
+            made(ONE), axis=axis
+        )
+        for name in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero")
+        for axis in (0, -1, 1)
+    },
+    "sum of a number along a tuple": lambda xp, made: xp.sum(made(ONE), axis=(0,)),
+    "max, axes kept": lambda xp, made: xp.max(made(ONE), axis=0, keepdims=True),
+    "argmax, axes kept": lambda xp, made: xp.argmax(made(ONE), axis=0, keepdims=True),
+    "take of a number": lambda xp, made: xp.take(made(ONE), np.array([0, -1]), axis=-1),
+    "take of a number along too many": lambda xp, made: xp.take(made(ONE), np.array([0]), axis=1),
+    "repeat of a number": lambda xp, made: xp.repeat(made(ONE), 2, axis=0),
+    "repeat of a number along too many": lambda xp, made: xp.repeat(made(ONE), 2, axis=1),
+}
+
+KEYS: dict[str, Any] = {
+    "mask behind an ellipsis": (..., EVEN),
+    "mask of another size behind an ellipsis": (..., EVEN[:1]),
+    "mask of two axes behind an ellipsis": (..., np.ones((3, 7), bool)),
+    "mask before an ellipsis": (np.array([True, False]), ..., 0),
+    "mask between": (0, ..., [True] * 7),
+    "mask behind a new axis": (None, ..., EVEN),
+    "mask that does not fit": (np.ones(3, bool),),
+    "mask of too many axes": (..., np.ones((2, 3, 7, 1), bool)),
+    "too many": (0, 0, 0, np.ones(2, bool)),
+    "indices that are not broadcast": ([0, 1], [0, 1, 2]),
+}
+
+
+def same(ours: Callable[[], Any], numpys: Callable[[], Any]) -> None:
+    """Either the same elements, or an error of the same kind."""
+    try:
+        wanted = numpys()
+    except Exception as error:
+        kind = next(k for k in type(error).__mro__ if k.__module__ in ("builtins", "numpy.exceptions"))
+        with pytest.raises(kind):
+            ours()
+        return
+    found = ours()
+    found = found.numpy() if isinstance(found, mdhnp.Array) else np.asarray(found)
+    assert (found.shape, found.dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("kind", ["ndarray", "Array", "own memory"])
+def test_functions(call: Callable[[Any, Any], Any], kind: str, device: Device) -> None:
+    where = separate(device) if kind == "own memory" else device
+    made = np.asarray if kind == "ndarray" else lambda a: mdhnp.asarray(a, device=where)
+    same(lambda: call(mdhnp, made), lambda: call(np, np.asarray))
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_keys(key: Any, device: Device) -> None:
+    for where in (device, separate(device)):
+        a = mdhnp.asarray(X, device=where)
+        same(lambda a=a: a[key], lambda: X[key])
