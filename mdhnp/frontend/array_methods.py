@@ -147,11 +147,15 @@ class _Methods:
 
     def __divmod__(self: Any, other: Any) -> Any:
         """Give quotients that are rounded down, and what is left over."""
-        return np.divmod(self, other) if _is_operand(other) else NotImplemented
+        if not _is_operand(other):
+            return NotImplemented
+        return _public("floor_divide")(self, other), _public("remainder")(self, other)
 
     def __rdivmod__(self: Any, other: Any) -> Any:
         """Divide another operand, likewise."""
-        return np.divmod(other, self) if _is_operand(other) else NotImplemented
+        if not _is_operand(other):
+            return NotImplemented
+        return _public("floor_divide")(other, self), _public("remainder")(other, self)
 
     def astype(self: Any, dtype: "npt.DTypeLike", *, copy: bool = True) -> Array:
         """Convert the elements, as ``ndarray.astype`` does; see :func:`mdhnp.astype`.

@@ -87,7 +87,8 @@ def _log_sum(
 
 
 def _divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
-    return np.floor_divide(x1, x2), np.remainder(x1, x2)
+    m = package()
+    return m.floor_divide(x1, x2), m.remainder(x1, x2)
 
 
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:

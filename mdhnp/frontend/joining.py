@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from mdhnp.arrays.array import Array, is_array
+from mdhnp.arrays.array import Array, is_array, make, view_of
 from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import device_of
 from mdhnp.calls.host import by_host
 from mdhnp.frontend.array_adapted import by_numpy, on_host
-from mdhnp.frontend.creation import asarray, assign, empty
+from mdhnp.frontend.creation import asarray, assign, checked_type, empty
 from mdhnp.frontend.generators import full
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
@@ -69,9 +69,12 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     axis = normalize_axis_index(index(axis), given[0].ndim)
     if len({(a.ndim, a.shape[:axis], a.shape[axis + 1 :]) for a in given}) > 1:
         raise ValueError(f"arrays of shapes {_shapes(given)} differ in another axis than {axis}")
+    dtype, device = checked_type(np.result_type(*[a.dtype for a in given])), device_of("concat", given)
+    if not device.own_memory:
+        return make(np.concatenate([view_of(a) if isinstance(a, Array) else a for a in given], axis), device)
     ends = np.cumsum([a.shape[axis] for a in given]).tolist()
     shape = (*given[0].shape[:axis], ends[-1], *given[0].shape[axis + 1 :])
-    result = empty(shape, dtype=np.result_type(*[a.dtype for a in given]), device=device_of("concat", given))
+    result = empty(shape, dtype=dtype, device=device)
     for a, end in zip(given, ends, strict=True):
         assign(result[(*[slice(None)] * axis, slice(end - a.shape[axis], end))], a)
     return result
@@ -170,8 +173,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
         return _by_counts(x, repeats, axis)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}, which must not be negative")
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
+    if axis is None or not x.ndim:
+        x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
     before, (n, *after) = x.shape[:axis], x.shape[axis:]
     result = empty((*before, n, repeats, *after), dtype=x.dtype, device=x.device)

@@ -162,15 +162,15 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
     if not isinstance(x, Array):
         return np.reshape(x, shape, copy=copy)
-    # Where all elements have one address NumPy gives a view in any shape of as many, and its errors for others.
-    wanted = np.reshape(np.broadcast_to(np.empty((), np.bool_), x.shape), shape).shape
     if copy is not True:
         try:
-            return make(np.reshape(view_of(x), wanted, copy=False), x.device)
+            return make(np.reshape(view_of(x), shape, copy=False), x.device)
         except ValueError:
+            # Where all elements have one address NumPy gives a view in any shape of as many, and its errors for others.
+            np.reshape(np.broadcast_to(np.empty((), np.bool_), x.shape), shape)
             if copy is False:
                 raise
-    return make(np.reshape(view_of(asarray(x, copy=True)), wanted, copy=False), x.device)
+    return make(np.reshape(view_of(asarray(x, copy=True)), shape, copy=False), x.device)
 
 
 def _viewed(x: Any, function: Callable[..., npt.NDArray[Any]], *others: Any) -> Any:
