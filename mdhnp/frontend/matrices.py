@@ -128,9 +128,10 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: An
     example=">>> float(mdhnp.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]))\n5.0",
 )
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    return (
-        norm(x, ord, (-2, -1), keepdims) if type(x) is Array else np.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
-    )
+    x = operand(x)
+    if type(x) is not Array and type(x) is not np.ndarray:
+        return np.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+    return norm(x, ord, (-2, -1), keepdims)
 
 
 @public(
@@ -143,7 +144,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     example=">>> mdhnp.linalg.matrix_power([[1, 1], [0, 1]], 5)\narray([[1, 5],\n       [0, 1]])",
 )
 def matrix_power(x: Any, n: int, /) -> Any:
-    if type(x) is not Array:
+    x = operand(x)
+    if type(x) is not Array and (type(x) is not np.ndarray or x.dtype.kind not in "biufc" or index(n) < 1):
         return np.linalg.matrix_power(x, n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise np.linalg.LinAlgError(f"matrices must be square, and x has shape {x.shape}")
