@@ -46,6 +46,20 @@ def test_every_public_name_is_on_one_page() -> None:
     assert count == Counter(public())
 
 
+def test_every_function_is_in_the_list_by_task() -> None:
+    """But for those of elements, whose page stands there."""
+    by_task = (PAGES[0].parent.parent / "calls.md").read_text()
+    named = {name for cell in re.findall(r"`([\w., ]+)`", by_task) for name in re.findall(r"\w+", cell)}
+    functions = {
+        name.rpartition(".")[2]
+        for page in PAGES
+        if page.stem in ("arrays", "products", "reductions", "linalg", "fft", "computations", "dask", "skeletons")
+        for name in described(page)
+        if inspect.isroutine(_object(name)) and not name.endswith("__")
+    }
+    assert functions - {"pw", "ps", "index", "interpret", "collect"} <= named  # parts of others
+
+
 def test_every_page_is_in_the_contents() -> None:
     (contents,) = [page for page in PAGES if page.stem == "index"]
     listed = re.findall(r"^   (\w+)$", contents.read_text(), re.M)

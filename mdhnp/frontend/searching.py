@@ -30,13 +30,14 @@ _ordering = partial(
     stable="bool: Whether elements that are equal stay in their order.",
     raises={"numpy.exceptions.AxisError": NO_AXIS},
 )
-_SIZE = f"How many there are depends on values. {ON_HOST}"
+_ORDERED = f"Real numbers on devices with memory of their own are put in order by kernels. Of others: {ON_HOST}"
+_SIZE = f"How many there are depends on values. {_ORDERED}"
 
 
 @_ordering(
     "Put elements in order along an axis, as ``numpy.sort`` does.",
     returns="ndarray or Array: Of the shape and type of `x`.",
-    notes=f"Floats are sorted sooner with ``stable=False``, which may exchange 0.0 and -0.0. {ON_HOST}",
+    notes=f"Floats are sorted sooner with ``stable=False``, which may exchange 0.0 and -0.0. {_ORDERED}",
     example=">>> mdhnp.sort(np.array([3, 1, 2]), descending=True)\narray([3, 2, 1])",
 )
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
@@ -54,7 +55,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
 @_ordering(
     "Give the indices that put elements in order along an axis, as ``numpy.argsort`` does.",
     returns="ndarray or Array: Of the shape of `x`, int64.",
-    notes=ON_HOST,
+    notes=_ORDERED,
     example=">>> mdhnp.argsort(np.array([3, 1, 2]))\narray([1, 2, 0])",
 )
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
@@ -79,7 +80,7 @@ def _order(x: Any, axis: int, stable: bool) -> Any:
     sorter="array_like, optional: Indices that put `x1` in order, where it is in none.",
     returns="ndarray or Array: Indices from 0 to the length of `x1`, of the shape of `x2`, int64.",
     raises={"ValueError": "If `x1` has more axes than one, or there is no such side."},
-    notes=ON_HOST,
+    notes=_ORDERED,
     example=">>> mdhnp.searchsorted(np.array([1, 2, 4]), np.array([2, 3]))\narray([1, 2])",
 )
 def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) -> Any:
@@ -105,7 +106,7 @@ def nonzero(x: Any, /) -> Any:
     options="Those of ``numpy.unique``, by name.",
     returns="ndarray or Array, or a tuple of them: The values in order, and what options ask for.",
     raises={"TypeError": "If there is no such option."},
-    notes=_SIZE,
+    notes=f"How many there are depends on values. {ON_HOST}",
     example=">>> mdhnp.unique(np.array([3, 1, 3]), return_counts=True)\n(array([1, 3]), array([1, 2]))",
 )
 def unique(x: Any, /, **options: Any) -> Any:
