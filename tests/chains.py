@@ -1,4 +1,7 @@
-"""Random chains of maps, whose values are whole numbers, so that all results are exact."""
+"""Random chains of maps, whose values are whole numbers, so that all results are exact.
+
+With a ring's operations (`random_functions.ring`) values are any integers, and weights are odd.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from ir_walk import TooLong, walk_all
-from random_functions import Picker
+from random_functions import Picker, any_integers
 from running import execute, expected, lowered
 from schedules import CAPS, streamed
 from strategies import Array
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
-from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
+from mdhnp.mdh import Affine, Chain, Graph, MdHom, Rows, Step, View, chain, index, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.views import contiguous, row_major
 from mdhnp.schedule.check import check
@@ -42,33 +45,39 @@ STEPS = 400_000
 MODES = (None, "constant", "nearest", "reflect", "mirror")
 
 
-def random_stream(p: Picker, longest: int = 24) -> tuple[Chain, list[Array], Schedule]:
+def random_stream(p: Picker, longest: int = 24, *, in_ring: bool = False) -> tuple[Chain, list[Array], Schedule]:
     """Such a chain, arrays of which may have a single row, and a schedule whose tiles follow each other."""
     while True:
-        made, arrays = random_chain(p, longest, 1)
+        made, arrays = random_chain(p, longest, 1, in_ring=in_ring)
         s = streamed(p, made)
         if s is not None:
             return made, arrays, s
 
 
-def random_chain(p: Picker, longest: int = 24, least: int = 2) -> tuple[Chain, list[Array]]:
+def random_chain(p: Picker, longest: int = 24, least: int = 2, *, in_ring: bool = False) -> tuple[Chain, list[Array]]:
     """A chain of two to five maps of one to three dimensions, which give one or two values and may read several."""
     rank = p.integer(1, 3)
     shapes = [tuple([p.integer(least, max(longest // rank, 6)) for _ in range(rank)])] * p.integer(1, 2)
-    given, steps, kept = len(shapes), list[Step](), p.choice(("f4", "i4", "f8", "u1", "i8"))
+    given, steps, kept = (
+        len(shapes),
+        list[Step](),
+        p.choice(("i4", "u1", "i8") if in_ring else ("f4", "i4", "f8", "u1", "i8")),
+    )
     for n in range(p.integer(2, 5)):
         needed = len(shapes) - 1 if n else given - 1  # what was made last
         others = [v for v in range(len(shapes)) if v != needed and p.integer(0, 3) == 0]
-        step = _map(p, [needed, *(others if n else range(given - 1))], shapes, np.dtype(kept))
+        step = _map(p, [needed, *(others if n else range(given - 1))], shapes, np.dtype(kept), in_ring)
         steps.append(step)
         shapes.extend([v.shape for v in step.mdhom.outputs])
     made = chain(Graph.ending(given, steps))
     assert made is not None
+    if in_ring:
+        return made, [any_integers(p, s, np.dtype(kept)) for s in shapes[:given]]
     arrays = [np.arange(np.prod(s)).reshape(s) * 7 % 5 - 2 * (kept != "u1") for s in shapes[:given]]
     return made, [a.astype(kept) for a in arrays]
 
 
-def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.dtype[Any]) -> Step:
+def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.dtype[Any], in_ring: bool) -> Step:
     rank, modes = len(shapes[0]), {v: p.choice(MODES) for v in values}
     distances = {v: [tuple([p.integer(-2, 2) for _ in range(rank)]) for _ in range(p.integer(1, 3))] for v in values}
     inside = {  # where all that is read lies so
@@ -93,7 +102,8 @@ def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.
     where, two = p.integer(0, 3) == 0, p.integer(0, 3) == 0
 
     def total(*x: Any) -> Any:
-        added = reduce(lambda a, b: a + b, x[1:], x[0] * dtype.type(p.integer(1, 2)))
+        others = [v * dtype.type(2 * n + 5) for n, v in enumerate(x[1:])] if in_ring else x[1:]
+        added = reduce(lambda a, b: a + b, others, x[0] * dtype.type(3 if in_ring else p.integer(1, 2)))
         added = added + index(0).astype(dtype) if where else added
         return (added, x[0] + x[-1]) if two else added
 
@@ -102,7 +112,7 @@ def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.
     return Step(MdHom(extents, (CC,) * rank, function, tuple(views), tuple(outputs)), tuple(values))
 
 
-def assert_stays_inside(made: Chain, s: Schedule, caps: DeviceCaps = CAPS) -> None:
+def assert_stays_inside(made: Chain | Rows, s: Schedule, caps: DeviceCaps = CAPS) -> None:
     """Walk through the kernel of a chain, or of rows: no access is out of bounds, and none races with another."""
     steps = lowered(made)
     built = procedures(steps, [s], caps, default)
@@ -112,7 +122,7 @@ def assert_stays_inside(made: Chain, s: Schedule, caps: DeviceCaps = CAPS) -> No
         pytest.skip(f"more than {STEPS} steps")
 
 
-def assert_is_exact(device: Device, made: Chain, arrays: list[Array], s: Schedule) -> None:
+def assert_is_exact(device: Device, made: Chain | Rows, arrays: list[Array], s: Schedule) -> None:
     """Run the kernel of a chain, or of rows: its results are the definition's."""
     got = execute(device, made, arrays, generate(lowered(made), [s], device.caps, default))
     for found, want in zip(got, expected(made, arrays), strict=True):

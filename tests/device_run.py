@@ -2,9 +2,10 @@
 
     python tests/device_run.py --device nvidia --seconds 300 --jobs 16
 
-A seed is a computation: any MDH of whole numbers (`strategies.py`), also with a ring's operations, a sum of products of
-any type, or one with factors at the ends of what floats hold (`contractions.py`), by a random schedule each, with the
-device's matrix instructions where it has some. Failures are told with their seeds; `--seed N --count 1` runs one again.
+A seed is a computation: any MDH of whole numbers (`strategies.py`), also with a ring's operations, rows or a chain of
+maps with these (`rows.py`, `chains.py`), a sum of products of any type, or one with factors at the ends of what floats
+hold (`contractions.py`), by a random schedule each, with the device's matrix instructions where it has some. Failures
+are told with their seeds; `--seed N --count 1` runs one again.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from chains import assert_is_exact, random_chain, random_stream
 from contractions import ALL_TYPES, PECULIAR, contraction, matrix_schedule
 from guards import assert_same_bits
 from random_functions import Seeded
+from rows import random_rows
 from running import execute, expected, lowered
 from schedules import CAPS, schedule
 from strategies import TooLarge, case
@@ -32,12 +35,17 @@ from mdhnp.codegen import generate
 from mdhnp.schedule.default import default
 
 if TYPE_CHECKING:
+    from mdhnp.mdh import Chain, Rows
     from mdhnp.runtime.devices import Device
 
 __all__ = ["KINDS", "run_one"]
 
-#: Kinds of seeds, by turns: any MDH, one of a ring's operations, sums of products, larger ones, and peculiar factors.
-KINDS = ("any", "ring", "products", "large products", "peculiar products", "large peculiar products")
+#: Kinds of seeds, by turns: any MDH, one of a ring's operations, fused steps of these, sums of products, larger ones,
+#: and peculiar factors.
+KINDS = (
+    "any", "ring", "products", "large products", "peculiar products", "large peculiar products", "rows", "chain",
+    "stream",
+)  # fmt: skip
 #: Most points of a large one.
 _LARGE = 2_000_000
 #: Seconds after which a process that says nothing has failed.
@@ -49,6 +57,8 @@ def run_one(device: Device, seed: int) -> str:
     kind, p = KINDS[seed % len(KINDS)], Seeded(seed)
     if kind in ("any", "ring"):
         return _any(device, p, kind)
+    if kind in ("rows", "chain", "stream"):
+        return _fused(device, p, kind)
     large, peculiar = "large" in kind, "peculiar" in kind
     types, points = tuple(PECULIAR) if peculiar else ALL_TYPES, [_LARGE] if large else []
     one = contraction(seed, types, *points, peculiar=peculiar)
@@ -72,6 +82,18 @@ def _any(device: Device, p: Seeded, kind: str) -> str:
     wanted = expected(drawn.mdhom, drawn.arrays)
     for number, (got, want) in enumerate(zip(execute(device, drawn.mdhom, drawn.arrays, program), wanted, strict=True)):
         assert_same_bits(got, want, f"output {number}")
+    return kind
+
+
+def _fused(device: Device, p: Seeded, kind: str) -> str:
+    """Steps of a ring's operations in one kernel, whose results are those of the steps one by one."""
+    made: Chain | Rows
+    if kind == "stream":
+        made, arrays, s = random_stream(p, 60, in_ring=True)
+    else:
+        made, arrays = random_rows(p, 40, in_ring=True) if kind == "rows" else random_chain(p, 60, in_ring=True)
+        s = schedule(p, made, replace(CAPS, subgroup=device.caps.subgroup))
+    assert_is_exact(device, made, arrays, s)
     return kind
 
 

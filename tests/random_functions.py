@@ -144,6 +144,12 @@ def ring(p: Picker, rank: int, count: int, width: int) -> Callable[..., Any]:
     return function
 
 
+def any_integers(p: Picker, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of any integers of a type."""
+    ends = np.iinfo(dtype)
+    return np.random.default_rng(p.integer(0, 2**16)).integers(ends.min, ends.max, tuple(shape), dtype, endpoint=True)
+
+
 # ------------------------------------------------------------------------------------------------------- operators
 
 

@@ -1,11 +1,15 @@
-"""Random rows: reductions, products and maps of some rows; values are whole numbers, so that results are exact."""
+"""Random rows: reductions, products and maps of some rows; values are whole numbers, so that results are exact.
+
+With a ring's operations (`random_functions.ring`) values are any integers, which sums and weights that are odd combine:
+what is lost, or counted twice, changes the results.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from random_functions import Picker
+from random_functions import Picker, any_integers
 from schedules import CAPS
 from strategies import Array
 
@@ -18,13 +22,15 @@ from mdhnp.schedule.default import candidates, default
 __all__ = ["program", "random_rows"]
 
 
-def random_rows(p: Picker, longest: int = 12) -> tuple[Rows, list[Array]]:
+def random_rows(p: Picker, longest: int = 12, *, in_ring: bool = False) -> tuple[Rows, list[Array]]:
     """Rows of two to five steps along one or two dimensions; what is given may have rows, or be shared by all."""
     while True:
-        made = _Steps(p, longest)
+        made = _Steps(p, longest, in_ring)
         for _ in range(p.integer(2, 5)):
             made.add()
         found = rows(Graph.ending(made.given, made.ordered()))
+        if found is not None and in_ring:
+            return found, [any_integers(p, s, made.dtype) for s in made.arrays]
         if found is not None:
             values = [np.arange(np.prod(s)).reshape(s) * 7 % 5 - 2 * (made.dtype.kind != "u") for s in made.arrays]
             return found, [np.asarray(a).astype(made.dtype) for a in values]
@@ -33,9 +39,9 @@ def random_rows(p: Picker, longest: int = 12) -> tuple[Rows, list[Array]]:
 class _Steps:
     """Steps as they are added: each reads what was made last."""
 
-    def __init__(self, p: Picker, longest: int) -> None:
-        self._p = p
-        self.dtype = np.dtype(p.choice(("f4", "i4", "f8", "i8", "u1")))
+    def __init__(self, p: Picker, longest: int, in_ring: bool) -> None:
+        self._p, self._in_ring = p, in_ring
+        self.dtype = np.dtype(p.choice(("i4", "u4", "i8", "u1") if in_ring else ("f4", "i4", "f8", "i8", "u1")))
         self._rows = tuple([p.integer(2, longest) for _ in range(p.integer(1, 2))])
         self._sizes = [p.integer(2, longest) for _ in range(3)]
         #: Shapes of the arrays given, and of what steps give, and the steps: of values by shape, or ("given", number).
@@ -76,7 +82,7 @@ class _Steps:
             reads = [(v, (rank,) if self._shape(v) == inner and inner != self._rows else d) for v, d in reads]
             self._step(extents, len(extents), reads, tuple(range(len(extents))), None)
         elif kind == "reduce":
-            operator = p.choice(("add", "maximum"))
+            operator = p.choice(("add",) if self._in_ring else ("add", "maximum"))
             kept = bool(p.integer(0, 1))
             self._step(
                 (*self._rows, *inner), rank, [(last, (*of_rows, rank))], (*of_rows, -1) if kept else of_rows, operator
@@ -103,6 +109,8 @@ class _Steps:
         def function(*x: Any) -> Any:
             if product:
                 return x[0] * x[1]
+            if self._in_ring and not operator:
+                return sum([self.dtype.type(2 * n + 3) * v for n, v in enumerate(x)], self.dtype.type(1))
             return x[0] if operator else np.minimum(np.maximum(sum(x[1:], x[0] + high), low), high)
 
         f = trace(function, [self.dtype] * len(reads))

@@ -11,6 +11,7 @@ import pytest
 from chains import assert_stays_inside
 from guards import unwritten
 from ir_run import run
+from random_functions import Seeded, any_integers
 from running import execute, lowered
 from schedules import CAPS
 
@@ -140,6 +141,23 @@ def test_the_form_is_the_same_computation_in_any_tiles(function: Any, others: li
     for s in candidates(made, SMALL):
         if s.streamed >= 0:
             np.testing.assert_allclose(_run(made, _tiles_of(made, s, 8), arrays), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("shape", [((), 64, 41, 3), ((), 67, 19, 5), ((2,), 33, 130, 2)])
+def test_tiles_add_up_bit_for_bit_in_integers_that_wrap(shape: Any, dtype: str) -> None:
+    """No term is lost or counted twice, as odd weights of any integers show."""
+    batch, rows, keys, d = shape
+    p = Seeded(keys)
+    arrays = [any_integers(p, (*batch, n, d), np.dtype(dtype)) for n in (rows, keys, keys)]
+    made, arrays = _rows(lambda q, k, v: (_scores(q, k) * q.dtype.type(3) + q.dtype.type(1)) @ v, *arrays)
+    (want,) = made.graph.interpret(*arrays)
+    np.testing.assert_array_equal(_form(made).graph.interpret(*arrays)[0], want)
+    found = [s for s in candidates(made, SMALL) if s.streamed >= 0]
+    assert found
+    for s in found:
+        for points in (8, 16):
+            np.testing.assert_array_equal(_run(made, _tiles_of(made, s, points), arrays), want)
 
 
 def _tiles_of(made: Rows, s: Schedule, points: int) -> Schedule:
