@@ -194,3 +194,11 @@ def test_numpy_computes_until_kernels_are_faster(device: Device) -> None:
                             assert mdhnp.host_counts()[name] - before == (2 if name in ("var", "std") else 1)
                             same(found, getattr(np, name)(a, axis=axis, **{last: given}))
                             assert np.asarray(found).flags.c_contiguous
+
+
+@pytest.mark.parametrize(("length", "dtype", "bits"), [(2**31 - 1, "f4", 32), (2**31, "f4", 64), (7, "f8", 64)])
+def test_places_are_as_wide_as_values_where_they_fit(length: int, dtype: str, bits: int) -> None:
+    x = np.broadcast_to(np.zeros((), dtype), (length,))
+    (step,) = mdhnp.fuse(mdhnp.argmin).rewriting(x).before.steps
+    assert [t.itemsize * 8 for t in step.mdhom.scalar.dtypes[1:]] == [bits]
+    assert step.mdhom.outputs[0].dtype == np.int64

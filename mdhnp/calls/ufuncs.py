@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from mdhnp.cost import passes
-from mdhnp.mdh import Function, MdHom, View
+from mdhnp.mdh import Function, Instruction, MdHom, View
 from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, literal_value
 from mdhnp.runtime.results import maker
@@ -162,10 +162,21 @@ def _place_of(h: MdHom) -> Which | None:
     f, finish, dims = h.scalar, h.finish, h.dims("pw")
     if len(h.inputs) != 1 or len(dims) != 1 or len(f.results) != 2 or finish is None:
         return None
-    value, place, stored = f.body[f.results[0]], f.body[f.results[1]], finish.body[finish.results[0]]
+    value, place, stored = (
+        f.body[f.results[0]],
+        _before_casts(f, f.results[1]),
+        _before_casts(finish, finish.results[0]),
+    )
     steps = value.op, place.op, place.position, stored.op, stored.position
-    which = [w for w in _EXTREMES if h.operator == first_extreme(w, value.dtype).operator]
-    return which[0] if which and steps == ("param", "index", dims[0], "param", 1) else None
+    if steps != ("param", "index", dims[0], "param", 1):
+        return None
+    return next((w for w in _EXTREMES if h.operator == first_extreme(w, *f.dtypes).operator), None)
+
+
+def _before_casts(f: Function, n: int) -> Instruction:
+    """Return the value of a function of integers that another one of its values is, as another type."""
+    step = f.body[n]
+    return _before_casts(f, step.args[0]) if step.op == "cast" else step
 
 
 def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Compute | None, tuple[int, ...]] | None:

@@ -52,10 +52,11 @@ def _nonzero(given: DType) -> Functions:
 
 
 @lru_cache(maxsize=256)
-def _place(which: Which, axis: int, given: DType) -> Functions:
-    """An element and its place, of which the place is stored."""
-    scalar = trace(lambda x: (x, index(axis)), [given])
-    return Functions(scalar, first_extreme(which, given), trace(lambda value, place, x: place, [given, _INDEX, given]))
+def _place(which: Which, axis: int, given: DType, place: DType) -> Functions:
+    """An element and its place, of which the place is stored; among elements it is of type `place`."""
+    scalar = trace(lambda x: (x, index(axis).astype(place)), [given])
+    finish = trace(lambda value, place, x: place.astype(_INDEX), [given, place, given])
+    return Functions(scalar, first_extreme(which, given, place), finish)
 
 
 @lru_cache(maxsize=64)
@@ -107,7 +108,9 @@ def _describe_place(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdim
     (x,), (axis,) = arrays, axes
     if not x.shape[axis]:
         raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")
-    return reduction(_place(which, axis, x.dtype), arrays, axes, keepdims)
+    # Places as wide as values lie in as many vectors.
+    narrow = x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max
+    return reduction(_place(which, axis, x.dtype, np.dtype(np.int32) if narrow else _INDEX), arrays, axes, keepdims)
 
 
 def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Described:
