@@ -116,11 +116,10 @@ def _rescaled(dtype: np.dtype[Any]) -> Operator:
     """Add exponentials below a maximum of their own each: those of the smaller one count for less."""
 
     def combine(a: Any, b: Any) -> Any:
-        top = np.maximum(a[0], b[0])
-        one = dtype.type(1)
-        left = np.where(a[0] == top, one, np.exp(a[0] - top))
-        right = np.where(b[0] == top, one, np.exp(b[0] - top))
-        return top, a[1] * left + b[1] * right
+        one, left = dtype.type(1), a[0] >= b[0]
+        factor = np.where(a[0] == b[0], one, np.exp(-np.abs(a[0] - b[0])))
+        total = a[1] * np.where(left, one, factor) + b[1] * np.where(left, factor, one)
+        return np.maximum(a[0], b[0]), total
 
     function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
     return Operator("rescaled +", function, (repr(-inf), "0.0"), True)
