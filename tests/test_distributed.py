@@ -326,14 +326,14 @@ def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatc
     a = np.empty((2048, 2048), np.float32)
     handed: list[int] = []
 
-    def watched(devices: Any, jobs: Any, do: Any = threads.on_all) -> Any:
+    def watched(devices: Any, jobs: Any, do: Any = threads.in_turn) -> Any:
         handed.append(len(jobs))
         return do(devices, jobs)
 
     monkeypatch.setattr(machines, "_handing", cache(machines._handing.__wrapped__))
     monkeypatch.setattr(machines, "_RUNS", 1)
     monkeypatch.setattr(machines, "median", lambda times: 3.0)
-    monkeypatch.setattr(threads, "on_all", watched)
+    monkeypatch.setattr(threads, "in_turn", watched)
     for _ in range(2):
         assert not pays(Graph.of(_SHORTEST.bind(a, a)), where)
     assert handed == [2]

@@ -23,9 +23,9 @@ import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
 from mdhnp.distributed import exchange, executor, kernel, threads
 from mdhnp.distributed.boxes import StridedBox, around, holds, split
-from mdhnp.distributed.placement import Shard
+from mdhnp.distributed.placement import seen as see
 from mdhnp.distributed.spans import Span, beyond, hull, nbytes, spans_of
-from mdhnp.runtime import resident, transfers
+from mdhnp.runtime import relay, transfers
 from mdhnp.runtime.devices import devices, find_target
 from mdhnp.runtime.groups import Group
 from mdhnp.warning import warn
@@ -58,7 +58,6 @@ def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
     inside = np.logical_and.reduce([(place >= s.begin) & (place + 2 <= s.end) for place, s in along])
     seen = np.zeros(shape, int)
     memory = np.arange(nbytes(tuple(spans)), dtype="u1").view("u2")
-    shard = Shard(None, memory.view("u1"), tuple(spans))
     kept = sorted({n for n in range(low, spans[0].end, 2) if all(s.begin <= n % s.period < s.end for s in spans[1:])})
     assert len(kept) == memory.size
     for regions, expected in zip(split(box, [box.whole], tuple(spans)), (True, False), strict=True):
@@ -67,7 +66,7 @@ def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
             assert (inside[region] == expected).all()
             assert holds(tuple(spans), box, region) == expected
             if expected:
-                assert [*shard.see(box, region, memory.dtype).flat] == [
+                assert [*see(memory.view("u1"), box.within(tuple(spans), region), memory.dtype).flat] == [
                     memory[kept.index(n)] for n in places[region].flat
                 ]
     assert (seen == 1).all()
@@ -436,12 +435,13 @@ def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, m
     where = groups()["apart"]()
     a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
 
-    def download(device: Device, *given: Any, do: Any = resident.download) -> Any:
-        if device is first:
-            raise mdhnp.LaunchError("no power")
-        return do(device, *given)
+    class Piece(relay.Piece):
+        def __init__(self, device: Device, view: Any) -> None:
+            if device is first:
+                raise mdhnp.LaunchError("no power")
+            super().__init__(device, view)
 
-    monkeypatch.setattr(resident, "download", download)
+    monkeypatch.setattr(relay, "Piece", Piece)
     with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[0])}: LaunchError: no power$"):
         mdhnp.stencil(a, np.ones((3, 3)), "constant")
 

@@ -1,4 +1,4 @@
-"""From one device with memory of its own to another elements go in pieces, one read while those before are written."""
+"""From one device with memory of its own to another: pieces at once, or in parts, one read while others are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from several import failed_event, groups, need_failures_told
 
 import mdhnp
-from mdhnp.runtime import resident, transfers
+from mdhnp.distributed import exchange
+from mdhnp.runtime import pinned, resident, transfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ def _small_blocks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transfers, "_BLOCK", BLOCK)
         patch.setattr(transfers, "LARGE", 64)
+        patch.setattr(exchange, "AT_ONCE", 0)
         patch.setattr(transfers, "_rings", {})
         yield
 
@@ -52,7 +54,8 @@ def test_boxes_arrive(data: st.DataObject) -> None:
     axes = data.draw(st.permutations(range(3)))
     steps = data.draw(st.tuples(*[st.sampled_from([1, 1, 2, -1, -3])] * 3))
     key = tuple(slice(None, None, step) for step in steps)
-    with _small_blocks():
+    with _small_blocks(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "AT_ONCE", data.draw(st.sampled_from([0, 100, 1 << 20])))
         a = mdhnp.distribute(x, "block", data.draw(st.integers(0, 2)), devices=where, weights=data.draw(weights))
         a, x = a.transpose(axes)[key], x.transpose(axes)[key]
         kind = data.draw(st.sampled_from(["block", "copy", "overlap", "single"]))
@@ -81,8 +84,10 @@ def test_a_piece_is_read_while_those_before_are_written(apart: Group) -> None:
     np.testing.assert_array_equal(moved.numpy(), x)
 
 
+@pytest.mark.parametrize("at_once", [0, 1 << 20])
 @pytest.mark.parametrize("nbytes", [64, 8 * BLOCK, 8 * BLOCK + 1, 100 * BLOCK - 1])
-def test_pieces_of_all_sizes_arrive(nbytes: int, apart: Group) -> None:
+def test_pieces_of_all_sizes_arrive(nbytes: int, at_once: int, apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "AT_ONCE", at_once)
     x, a = _on_first(apart, nbytes)
     second = apart.members[1]
     hold = cl.UserEvent(second.context)
@@ -95,10 +100,11 @@ def test_pieces_of_all_sizes_arrive(nbytes: int, apart: Group) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("at", [1, 3, 20])
+@pytest.mark.parametrize(("at_once", "at"), [(0, 1), (0, 3), (0, 20), (1 << 20, 1)])
 def test_a_device_that_fails_amid_pieces_is_named(
-    number: int, at: int, apart: Group, monkeypatch: pytest.MonkeyPatch
+    number: int, at_once: int, at: int, apart: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(exchange, "AT_ONCE", at_once)
     x, a = _on_first(apart, 30 * BLOCK)
     device, count = apart.members[number], [0]
 
@@ -179,10 +185,16 @@ def test_an_array_moved_by_a_finalizer_amid_a_move_arrives(apart: Group, monkeyp
     np.testing.assert_array_equal(moved[0].numpy(), y)
 
 
-def test_without_memory_that_can_be_pinned_arrays_arrive(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(device: Any) -> Any:
+@pytest.mark.parametrize("at_once", [0, 1 << 20])
+def test_without_memory_that_can_be_pinned_arrays_arrive(
+    at_once: int, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_HOST_MEMORY, routine="create"))
 
+    monkeypatch.setattr(exchange, "AT_ONCE", at_once)
     monkeypatch.setattr(transfers, "PinnedRing", full)
+    monkeypatch.setattr(pinned, "PinnedBlock", full)
+    monkeypatch.setattr(pinned, "_pools", {})
     x, a = _on_first(apart, 20 * BLOCK + 1)
     np.testing.assert_array_equal(mdhnp.distribute(a, weights=(0, 1)).numpy(), x)

@@ -120,9 +120,9 @@ def test_calls_on_arrays_are_prepared_as_they_are(where: Device) -> None:
 def test_blocks_are_taken_before_the_queue_of_copies_waits(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Later ones may be of kernels that the copies do not wait for."""
     order: list[str] = []
-    take, after = Pool.take, overlapping._after
+    take, after = Pool.take, overlapping.after
     monkeypatch.setattr(Pool, "take", lambda *given: (order.append("taken"), take(*given))[1])
-    monkeypatch.setattr(overlapping, "_after", lambda *given: (order.append("waits"), after(*given))[1])
+    monkeypatch.setattr(overlapping, "after", lambda *given: (order.append("waits"), after(*given))[1])
     np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)
     first = order.index("waits")
     assert order[:first] == ["taken"] * 9  # eight parts of one operand, and the other

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple, Self
 
-from mdhnp.distributed.spans import Span, Spans, is_empty, unit_of
+from mdhnp.distributed.spans import Span, Spans, is_empty, place, unit_of
 from mdhnp.mdh.regions import Region
 from mdhnp.mdh.views import View, row_major
 
@@ -23,8 +23,7 @@ class StridedBox(NamedTuple):
     @classmethod
     def of(cls, view: View) -> Self:
         """Give the box of an array that is C-contiguous, whatever its view says."""
-        strides = tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
-        return cls(0, view.shape, strides, view.dtype.itemsize)
+        return cls.new(view.shape, view.dtype.itemsize)
 
     @classmethod
     def of_bytes(cls, spans: Spans) -> Self:
@@ -34,9 +33,34 @@ class StridedBox(NamedTuple):
         shape = tuple([(span.end - span.begin) // s for span, s in zip(spans, strides, strict=True)])
         return cls(sum([span.begin for span in spans]), shape, strides, unit)
 
+    @classmethod
+    def new(cls, shape: Sequence[int], itemsize: int) -> Self:
+        """Give the box of an array in C order that begins with its memory."""
+        return cls(0, tuple(shape), tuple([s * itemsize for s in row_major(tuple(shape))]), itemsize)
+
     @property
     def whole(self) -> Region:
         return tuple([slice(0, n) for n in self.shape])
+
+    def part(self, region: Region) -> Self:
+        """Give the box of a region."""
+        start = self.start + sum([r.start * s for r, s in zip(region, self.strides, strict=True)])
+        return self._replace(start=start, shape=tuple([r.stop - r.start for r in region]))
+
+    def packed(self) -> Self:
+        """Give the box of as many elements that begin with their memory, one behind the other in the same order."""
+        order = sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis]))
+        lying = dict(zip(order, row_major(tuple([self.shape[axis] for axis in order])), strict=True))
+        return self._replace(start=0, strides=tuple([lying[axis] * self.itemsize for axis in range(len(order))]))
+
+    def within(self, spans: Spans, region: Region) -> Self:
+        """Give the box of a region in the memory of spans that hold it."""
+        part = self.part(region)
+        first, strides = place(spans, part.start), part.strides
+        if len(spans) > 1:
+            pairs = zip(part.shape, strides, strict=True)
+            strides = tuple([place(spans, part.start + s) - first if n > 1 else s for n, s in pairs])
+        return part._replace(start=first, strides=strides)
 
     def ends(self, region: Region) -> tuple[int, int]:
         """Give the bytes from the lowest element of a region to the end of the highest; none where it is empty."""

@@ -1,9 +1,11 @@
-"""Exchange: elements of placements, brought to where they are needed.
+"""Exchange: elements of placements, brought to where they are needed, on ways that `ways.py` has found.
 
-What a device holds already is not moved; of anything else only those elements that are asked for.
+Of small pieces, as halos are, all are on their way at once: read to pinned memory on every device, and as they come
+written where they go to. Nobody else waits for them: kernels that read them are behind them in their device's queue.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -13,19 +15,23 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
-from mdhnp.distributed.boxes import StridedBox, around, holds, split
-from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of
-from mdhnp.distributed.spans import beyond, hull
+from mdhnp.distributed.boxes import split
+from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.threads import named
-from mdhnp.mdh.regions import Region, unwrapped
-from mdhnp.runtime import resident, transfers
+from mdhnp.distributed.ways import Way, copied_to, gathered_to, way_to
+from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
 View = npt.NDArray[Any]
 
+_BYTE = np.dtype(np.uint8)
 #: Bytes between elements that may be copied with them, which takes no longer than a launch.
 _BETWEEN = 1 << 16
+#: Bytes of a piece up to which it is read at once; larger ones pass in parts, so that reading and writing overlap.
+AT_ONCE = 1 << 23
+#: Seconds in which pieces are asked after without a break, and breaks afterwards.
+_SPINNING, _BREAK = 2e-3, 2e-4
 
 
 class Exchange(NamedTuple):
@@ -50,155 +56,159 @@ def watched() -> Iterator[list[Exchange]]:
         _watching.reset(token)
 
 
+class Copy(NamedTuple):
+    """Elements that are to be copied, from a view of what a device, or the host, has to a view of another's memory."""
+
+    giver: Device | None
+    source: View
+    taker: Device | None
+    target: View
+
+
+class Bringing(NamedTuple):
+    """Elements of an array that are to go their way; `stores` is the placement's from before this was found."""
+
+    placement: Placement
+    dtype: np.dtype[Any]
+    way: Way
+    device: Device | None
+    stores: object
+
+
 def fetch(view: View, device: Device | None) -> View:
     """Give a view of the elements on a device, or on the host: of the memory where they are, or of a copy.
 
     Nobody may change them.
     """
-    if not view.size:
-        return transfer.empty(view.shape, view.dtype, device)
-    thin = tuple([slice(0, 1) if s == 0 else slice(None) for s in view.strides])
-    if any([s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)]):
-        return np.broadcast_to(fetch(view[thin], device), view.shape)
     placement, box = placement_of(view), box_of(view)
-    for shard in placement.shards:
-        if holds(shard.room, box, box.whole) and _within_reach(shard, device):
-            if shard.device is device:
-                _complete(placement, shard, box, box.whole)
-            elif not holds(placement.valid(shard), box, box.whole):
-                continue
-            return shard.see(box, box.whole, view.dtype)
-    first = placement.shards[0]
-    if first.device is None and device is not None and view.nbytes <= transfer.FEW:
-        return transfer.constant(first.see(box, box.whole, view.dtype), device)
-    return gathered(view, device)
+    stores = placement.stores
+    return bring(
+        [Bringing(placement, view.dtype, way_to(placement.holders(), box, box.whole, device), device, stores)]
+    )[0]
 
 
-def fetch_region(view: View, region: Region, device: Device | None) -> View:
-    """Give a region of a view as :func:`fetch` does; one may go on from an axis's beginning."""
-    if all([s.stop <= n for s, n in zip(region, view.shape, strict=True)]):
-        return fetch(view[_key(region)], device)
-    beside = _with_halo(view, region, device)
-    if beside is not None:
-        return beside
-    target = transfer.empty(tuple([s.stop - s.start for s in region]), view.dtype, device)
-    for here, there in unwrapped(region, view.shape):
-        source = view[here]
-        _collect(placement_of(source), source.dtype, box_of(source), device, target[there])
-    return target
+def gathered(view: View, device: Device | None) -> View:
+    """Give the view of a new copy of the elements, in the order in which they lie, on a device or on the host."""
+    return _copied(view, gathered_to(placement_of(view).holders(), box_of(view), device), device)
 
 
-def is_here(view: View, region: Region, device: Device) -> bool:
-    """Whether a device holds a region of a view, so that nothing is brought there to read it."""
-    if any([s.stop > n for s, n in zip(region, view.shape, strict=True)]):
-        return False
-    part = view[_key(region)]
-    thin = part[_key(tuple([slice(0, 1) if s == 0 else slice(None) for s in part.strides]))]
-    placement, box = placement_of(thin), box_of(thin)
-    own = [shard for shard in placement.shards if shard.device is device]
-    return not thin.size or any([holds(placement.valid(shard), box, box.whole) for shard in own])
+def copied(view: View, device: Device | None) -> View:
+    """Give the view of a new copy of the elements, in C order, on a device or on the host."""
+    return _copied(view, copied_to(placement_of(view).holders(), box_of(view), device), device)
 
 
-def _with_halo(view: View, region: Region, device: Device | None) -> View | None:
-    """Give a region that goes on at the array's other end, where a device has room for that beside what it holds."""
-    placement, box = placement_of(view), box_of(view)
-    if box.start or box.ends(box.whole)[1] != placement.nbytes or not view.flags.c_contiguous:
+def _copied(view: View, way: Way, device: Device | None) -> View:
+    copies, found = _copies(Bringing(placement_of(view), view.dtype, way, device, None))
+    carry(copies)
+    return found
+
+
+def bring(each: Sequence[Bringing]) -> list[View]:
+    """Give, of each, the view of the elements where they are to be read: all are brought side by side."""
+    copies, found = list[Copy](), list[View]()
+    for one in each:
+        few = _constant(one)
+        if few is not None:
+            found.append(few)
+            continue
+        some, view = _copies(one)
+        copies += some
+        found.append(view)
+    if copies:
+        carry(copies)
+        for placement, _, way, _, stores in each:
+            if way.valid is not None and way.holder is not None:
+                placement.complete(placement.shards[way.holder], way.valid, stores)
+    return found
+
+
+def _constant(one: Bringing) -> View | None:
+    """Give the view of a few elements of an ndarray, which come again in most programs; None for others."""
+    placement, dtype, way, device, _ = one
+    if device is None or way.holder is not None or len(way.moves) != 1 or way.nbytes > transfer.FEW:
         return None
-    axis = next((a for a, n in enumerate(view.shape) if n > 1), 0)
-    for shard in placement.shards:
-        for turn in (0, view.shape[axis]):
-            along = slice(region[axis].start - turn, region[axis].stop - turn)
-            turned = (*region[:axis], along, *region[axis + 1 :])
-            inside = all([s.stop <= n for a, (s, n) in enumerate(zip(turned, view.shape, strict=True)) if a != axis])
-            if shard.device is device and inside and holds(shard.room, box, turned):
-                _complete(placement, shard, box, turned)
-                return shard.see(box, turned, view.dtype)
-    return None
+    shard = placement.shards[way.moves[0].holder]
+    return transfer.constant(seen(shard.memory, way.moves[0].source, dtype), device) if shard.device is None else None
 
 
-def _within_reach(shard: Shard, device: Device | None) -> bool:
-    """Whether a device can read what is held: it does so itself, or both work on the host's memory."""
-    return shard.device is device or not (_apart(shard.device) or _apart(device))
+def _copies(one: Bringing) -> tuple[list[Copy], View]:
+    """Give what is to be copied, and the view of the elements when that is done."""
+    placement, dtype, way, device, _ = one
+    if 0 in way.box.shape:
+        return [], transfer.empty(way.box.shape, dtype, device)
+    n = way.holder
+    memory = transfer.empty((way.nbytes,), _BYTE, device) if n is None else placement.shards[n].memory
+    copies = []
+    for move in way.moves:
+        shard = placement.shards[move.holder]
+        source, target = seen(shard.memory, move.source, dtype), seen(memory, move.target, dtype)
+        copies.append(Copy(shard.device, source, device, target))
+    return copies, seen(memory, way.box, dtype)
+
+
+def carry(copies: Sequence[Copy]) -> None:
+    """Make all copies; what devices of their own memory give each other in small pieces is on its way at once."""
+    pieces = list[tuple[Copy, relay.Piece]]()
+    for one in copies:
+        giver, source, device, target = one
+        if giver is not None and device is not None and giver is not device:
+            for exchanges in _watching.get():
+                exchanges.append(Exchange(giver, device, source.nbytes))
+        if giver is None or not _apart(giver) or giver is device:
+            _put(giver, source, device, target)
+        elif source.nbytes <= AT_ONCE and _apart(device):
+            with named(giver):
+                pieces.append((one, relay.Piece(giver, _dense(giver, source))))
+        elif device is not None and _apart(device):
+            _relay(giver, source, device, target)
+        else:
+            with named(giver):
+                target[...] = _downloaded(giver, source)
+    begin = time.perf_counter()
+    while pieces:
+        left = [pair for pair in pieces if not _arrived(*pair)]
+        if len(left) == len(pieces):
+            time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
+        pieces = left
 
 
 def _apart(device: Device | None) -> bool:
     return device is not None and device.own_memory
 
 
-def gathered(view: View, device: Device | None) -> View:
-    """Give the view of a new copy of the elements, in the order in which they lie, on a device or on the host."""
-    order = sorted(range(view.ndim), key=lambda a: -abs(view.strides[a]))
-    return copied(view.transpose(order), device).transpose(np.argsort(order).tolist())
+def _dense(device: Device, view: View) -> View:
+    """Give the view of the same elements in C order, of themselves or of a copy."""
+    return view if view.flags.c_contiguous else view_of(make(view, device).copy())
 
 
-def copied(view: View, device: Device | None) -> View:
-    """Give the view of a new copy of the elements, in C order, on a device or on the host."""
-    target = transfer.empty(view.shape, view.dtype, device)
-    if view.size:
-        _collect(placement_of(view), view.dtype, box_of(view), device, target)
-    return target
+def _arrived(one: Copy, piece: relay.Piece) -> bool:
+    """Whether a piece has been read; then it is written where it goes to."""
+    giver, _, device, target = one
+    assert giver is not None
+    assert device is not None
+    with named(giver):
+        if not piece.is_read():
+            return False
+    with named(device):
+        if target.flags.c_contiguous:
+            piece.write(device, target)
+        else:
+            dense = transfer.empty(target.shape, target.dtype, device)
+            piece.write(device, dense)
+            make(target, device)[...] = make(dense, device)
+    return True
 
 
-def _complete(placement: Placement, shard: Shard, box: StridedBox, region: Region) -> None:
-    """Bring what a device has room for, but not, or not any more, what is the array's; beyond an end, of the other."""
-    failures, stores, valid = shard.failures_now(), placement.stores, placement.valid(shard)
-    shard.valid, shard.failures = valid, failures  # those told while elements are on their way make it another number
-    wanted = hull(valid, around(shard.room, box, region))
-    for lacking in beyond(wanted, valid):
-        some = StridedBox.of_bytes(lacking)
-        integers = np.dtype(f"u{some.itemsize}")
-        room = shard.see(some, some.whole, integers)
-        _collect(placement, integers, some._replace(start=some.start % placement.nbytes), shard.device, room, shard)
-    placement.complete(shard, wanted, stores)
-
-
-def _collect(
-    placement: Placement,
-    dtype: np.dtype[Any],
-    box: StridedBox,
-    device: Device | None,
-    target: View,
-    into: Shard | None = None,
-) -> None:
-    """Put the elements into a view of a device's memory, from who has them: at first itself, then who comes after it.
-
-    With `into` this is room beside what the device has, and comes from others.
-    """
-    left, shards = [box.whole], placement.shards
-    first = next((n for n, shard in enumerate(shards) if shard.device is device), 0)
-    for shard in (*shards[first:], *shards[:first]):  # not all the same one first, which serves one at a time
-        if shard is not into:
-            found, left = split(box, left, placement.valid(shard) if shard.device is device else shard.own)
-            for region in found:
-                _put(shard, shard.see(box, region, dtype), device, target[_key(region)])
-    assert not left, "a placement has a hole"
-
-
-def _key(region: Region) -> Any:
-    return (*region, ...)
-
-
-def _put(shard: Shard, source: View, device: Device | None, target: View) -> None:
-    """Copy from what is held to a view of a device's memory."""
-    giver = shard.device
-    if giver is not None and device is not None and giver is not device:
-        for exchanges in _watching.get():
-            exchanges.append(Exchange(giver, device, source.nbytes))
+def _put(giver: Device | None, source: View, device: Device | None, target: View) -> None:
+    """Copy from the host's memory, or within a device's, to a view of a device's memory."""
     if giver is not None and _apart(giver):
-        if giver is device:
-            make(target, device)[...] = make(source, device)
-            return
-        if device is not None and _apart(device) and source.nbytes >= transfers.LARGE:
-            _relay(giver, source, device, target)
-            return
-        with named(giver):
-            source = _downloaded(giver, source)
-    if device is None or not _apart(device):
+        make(target, giver)[...] = make(source, giver)
+    elif device is None or not _apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
         resident.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target)
     else:
-        make(target, device)[...] = source
+        make(target, device)[...] = make(transfer.put(source, device), device)
 
 
 def _relay(giver: Device, source: View, device: Device, target: View) -> None:
@@ -211,9 +221,7 @@ def _relay(giver: Device, source: View, device: Device, target: View) -> None:
                 return fill(some, at)
 
         with named(giver):
-            if not source.flags.c_contiguous:
-                source = view_of(make(source, giver).copy())
-            resident.pass_on(giver, source, put)
+            resident.pass_on(giver, _dense(giver, source), put)
     if dense is not target:
         make(target, device)[...] = make(dense, device)
 
@@ -230,5 +238,7 @@ def store(target: View, source: View, shard: Shard) -> None:
     assert shard.device is not None
     placement, box = placement_of(target), box_of(target)
     for region in split(box, [box.whole], placement.valid(shard))[0]:
-        here = fetch(source[_key(region)], shard.device)
-        make(shard.see(box, region, target.dtype), shard.device)[...] = make(here, shard.device)
+        key: Any = (*region, ...)
+        here = fetch(source[key], shard.device)
+        there = seen(shard.memory, box.within(shard.room, region), target.dtype)
+        make(there, shard.device)[...] = make(here, shard.device)

@@ -12,13 +12,14 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
+from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose, halos, price
-from mdhnp.distributed.exchange import fetch, fetch_region, is_here, store
+from mdhnp.distributed.exchange import AT_ONCE, Bringing, Copy, bring, carry, fetch, store
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
-from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
-from mdhnp.distributed.spans import NOTHING, spans_of
-from mdhnp.frontend.joining import stack
+from mdhnp.distributed.placement import Placement, Shard, box_of, flat, lent, placed_on, placement_of, view_on
+from mdhnp.distributed.spans import NOTHING, Spans, spans_of
+from mdhnp.distributed.ways import Holders, Way, way_to
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, contiguous
@@ -61,10 +62,27 @@ class _Job(NamedTuple):
     kernel: DeviceCall
     task: Task
     room: Region | None
+    ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
+
+
+class _Plan(NamedTuple):
+    """The jobs of a step, stage after stage, and what devices have of its outputs afterwards."""
+
+    stages: tuple[tuple[_Job, ...], ...]
+    #: Of each output and device, the spans that its memory is for, and those that it gives; none of a single one.
+    spans: tuple[tuple[list[Spans], ...], ...]
+
+
+class _Operand(NamedTuple):
+    """An input where it is: its elements in the array that several devices hold, and as whose it is known."""
+
+    box: StridedBox
+    holders: Holders
+    first: int  # the first input of the same array
 
 
 class _Step:
-    """A step, and the jobs of each way in which its inputs were distributed; equal tasks have one kernel.
+    """A step, and its plan for each way in which its inputs were distributed; equal tasks have one kernel.
 
     What is fused is computed as a whole, or MDH by MDH.
     """
@@ -72,41 +90,70 @@ class _Step:
     def __init__(self, h: Computation, function: str) -> None:
         self.mdhom, self._function = h, function
         self._apart = _Steps(_cuttable(apart(h)), function) if len(h.mdhoms) > 1 else None
-        self._jobs: dict[Any, list[list[_Job]] | None] = {}  # None: MDH by MDH
+        self._plans: dict[Any, _Plan | None] = {}  # None: MDH by MDH
         self._kernels: dict[Computation, DeviceCall] = {}
 
     def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
         """Compute; gives views of the results."""
-        operands = tuple([_operand(group, view) for view in inputs])
+        placements = [placement_of(view) for view in inputs]
+        stores = [p.stores for p in placements]
+        firsts = [placements.index(p) for p in placements]
+        operands = tuple(
+            [_Operand(box_of(v), p.holders(), n) for v, p, n in zip(inputs, placements, firsts, strict=True)]
+        )
         known = True
         try:
-            stages = self._jobs[operands]
+            plan = self._plans[operands]
         except KeyError:
             known = False
-            if len(self._jobs) >= _MOST:
-                self._jobs.clear()
+            if len(self._plans) >= _MOST:
+                self._plans.clear()
                 self._kernels.clear()
-            stages = self._jobs[operands] = self._stages(group, operands)
-        if stages is not None:
-            return _StepRun(inputs, known).results(stages, self.mdhom.outputs)
+            plan = self._plans[operands] = self._plan(group, operands)
+        if plan is not None:
+            arrays = [_Input(*each) for each in zip(placements, [v.dtype for v in inputs], stores, strict=True)]
+            return _StepRun(arrays, known).results(plan, self.mdhom.outputs)
         assert self._apart is not None
         return self._apart.results(group, inputs)
 
-    def _stages(self, group: Group, operands: Sequence[Operand]) -> list[list[_Job]] | None:
-        """Choose where the step is cut, and give its jobs, stage after stage; None where it is computed MDH by MDH."""
-        each, shares = machines(group), weights(group)
-        chosen = choose(self.mdhom, operands, shares, each)
-        if self._apart is not None and price(self._apart.graph, operands, shares, each) < chosen.price:
+    def _plan(self, group: Group, operands: Sequence[_Operand]) -> _Plan | None:
+        """Choose where the step is cut, and say what each device does; None where it is computed MDH by MDH."""
+        each, shares, given = machines(group), weights(group), [_spread(group, o) for o in operands]
+        chosen = choose(self.mdhom, given, shares, each)
+        if self._apart is not None and price(self._apart.graph, given, shares, each) < chosen.price:
             return None
         rooms = halos(chosen.partition)
+        holders = {o.first: o.holders for o in operands}
 
         def job(task: Task) -> _Job:
             plain = contiguous(task.mdhom)
             kernel = self._kernels.setdefault(plain, DeviceCall(plain, self._function))
             device = group.members[chosen.devices[task.part]]
-            return _Job(device, kernel, task, None if rooms is None else rooms[task.part])
+            ways = tuple([_way(one, operands, holders, device) for one in task.reads])
+            return _Job(device, kernel, task, None if rooms is None else rooms[task.part], ways)
 
-        return [[job(task) for task in stage] for stage in chosen.partition.stages]
+        stages = tuple([tuple(map(job, stage)) for stage in chosen.partition.stages])
+        last = stages[-1] if len(stages[-1]) > 1 else ()
+        outputs = enumerate(self.mdhom.outputs)
+        return _Plan(stages, tuple([tuple([_spans(view, n, each) for each in last]) for n, view in outputs]))
+
+
+def _spans(view: View, n: int, job: _Job) -> list[Spans]:
+    region = job.task.writes[n]
+    return spans_of(view.shape, view.dtype.itemsize, job.room or region, region)
+
+
+def _way(one: Read, operands: Sequence[_Operand], holders: dict[int, Holders], device: Device) -> Way | None:
+    """Say how what is read comes to a device, after what others on the same device have brought there."""
+    if not isinstance(one, Window):
+        return None
+    box, _, first = operands[one.input]
+    found = way_to(holders[first], box, one.region, device)
+    if found.valid is not None and found.holder is not None:
+        nbytes, each = holders[first]
+        held = each[found.holder]._replace(valid=found.valid)
+        holders[first] = nbytes, (*each[: found.holder], held, *each[found.holder + 1 :])
+    return found
 
 
 class _Steps:
@@ -125,31 +172,39 @@ class _Steps:
         return [values[r] for r in self.graph.results]
 
 
-def _operand(group: Group, view: NDArray) -> Operand:
-    placement = placement_of(view)
-    shards = {shard.device: shard for shard in placement.shards}
+def _spread(group: Group, operand: _Operand) -> Operand:
+    shards = {held.device: held for held in operand.holders[1]}
     return Operand(
-        box_of(view),
-        tuple([placement.valid(shards[d]) if d in shards else NOTHING for d in group.members]),
+        operand.box,
+        tuple([shards[d].valid if d in shards else NOTHING for d in group.members]),
         tuple([shards[d].own if d in shards else NOTHING for d in group.members]),
     )
 
 
+class _Input(NamedTuple):
+    """An input of a run; `stores` is the placement's from before its plan was found."""
+
+    placement: Placement
+    dtype: np.dtype[Any]
+    stores: object
+
+
 class _StepRun:
-    """A step on given views: its jobs, stage after stage; `compiled` says whether their kernels are."""
+    """A step on given arrays: its jobs, stage after stage; `compiled` says whether their kernels are."""
 
-    def __init__(self, inputs: Sequence[NDArray], compiled: bool) -> None:
+    def __init__(self, inputs: Sequence[_Input], compiled: bool) -> None:
         self._inputs, self._compiled = inputs, compiled
-        self._found: list[list[NDArray]] = []  # of each task, in the order of their numbers
+        self._found: list[tuple[Device, list[NDArray]]] = []  # of each task, in the order of their numbers
 
-    def results(self, stages: Sequence[Sequence[_Job]], outputs: Sequence[View]) -> list[NDArray]:
+    def results(self, plan: _Plan, outputs: Sequence[View]) -> list[NDArray]:
         """Compute; gives views of the results."""
-        for stage in stages:
+        for stage in plan.stages:
             each = zip(stage, self._stage(stage), strict=True)
-            self._found += [[placed_on(job.device, view_of(a)) for a in arrays] for job, arrays in each]
-        if len(stages[-1]) == 1:
-            return self._found[-1]
-        return [self._joined(stages[-1], n, view) for n, view in enumerate(outputs)]
+            self._found += [(job.device, [view_of(a) for a in arrays]) for job, arrays in each]
+        if len(plan.stages[-1]) == 1:
+            device, found = self._found[-1]
+            return [placed_on(device, view) for view in found]
+        return [self._joined(n, view, spans) for n, (view, spans) in enumerate(zip(outputs, plan.spans, strict=True))]
 
     def _stage(self, jobs: Sequence[_Job]) -> list[tuple[Array, ...]]:
         """Compute the jobs of one stage, on their devices side by side.
@@ -161,16 +216,16 @@ class _StepRun:
         own = [device.own_memory for device in devices]
         if not any(own):
             return threads.on_all(devices, [partial(self._computed, job) for job in jobs])
-        here = all([self._is_here(one, job.device) for job in jobs for one in job.task.reads])
-        reads = (threads.in_turn if here else threads.on_all)(devices, [partial(self._reads, job) for job in jobs])
+        if all(own) and not any([_is_large(way) for job in jobs for way in job.ways]):
+            reads = self._reads(jobs)
+        else:
+            found = threads.on_all(devices, [partial(self._reads, [job]) for job in jobs])
+            reads = [arrays for (arrays,) in found]
         launches = [partial(self._launched, job, arrays) for job, arrays in zip(jobs, reads, strict=True)]
         return (threads.in_turn if all(own) and self._compiled else threads.on_all)(devices, launches)
 
     def _computed(self, job: _Job) -> tuple[Array, ...]:
-        return self._launched(job, self._reads(job))
-
-    def _reads(self, job: _Job) -> list[NDArray]:
-        return [self._read(one, job.device) for one in job.task.reads]
+        return self._launched(job, self._reads([job])[0])
 
     def _launched(self, job: _Job, arrays: Sequence[NDArray]) -> tuple[Array, ...]:
         if job.room is None:
@@ -181,35 +236,42 @@ class _StepRun:
         job.kernel(job.device, arrays, memory[tuple([slice(w.start - r.start, w.stop - r.start) for w, r in own])])
         return (make(memory, job.device),)
 
-    def _is_here(self, one: Read, device: Device) -> bool:
-        """Whether nothing has to be brought to a device for it to read this."""
-        match one:
-            case Window(n, region):
-                return is_here(self._inputs[n], region, device)
-            case Stack() | Prefix():
-                return False
-        return True
+    def _reads(self, jobs: Sequence[_Job]) -> list[list[NDArray]]:
+        """Give the views of what each job reads, on its device: all of the inputs are brought there side by side."""
+        pairs = [(job, one, way) for job in jobs for one, way in zip(job.task.reads, job.ways, strict=True)]
+        windows = [(job, self._inputs[one.input], way) for job, one, way in pairs if isinstance(one, Window) and way]
+        each = [Bringing(p, dtype, way, job.device, stores) for job, (p, dtype, stores), way in windows]
+        brought = iter(bring(each))
+        found = iter([self._partials(one, job.device) if way is None else next(brought) for job, one, way in pairs])
+        return [[next(found) for _ in job.ways] for job in jobs]
 
-    def _read(self, one: Read, device: Device) -> NDArray:
+    def _partials(self, one: Read, device: Device) -> NDArray:
+        """Give the view of what tasks before gave, or of a number."""
         match one:
-            case Window(n, region):
-                return fetch_region(self._inputs[n], region, device)
             case Stack(tasks, n):
-                views = [fetch(self._found[task][n], device) for task in tasks]
-                return view_of(stack([make(v, device) for v in views])) if device.own_memory else np.stack(views)
+                sources = [(giver, found[n]) for giver, found in map(self._found.__getitem__, tasks)]
             case Prefix(task, n, at):
-                return fetch(self._found[task][n][at, ...], device)
-        return transfer.constant(np.asarray(one, np.int64), device)
+                giver, found = self._found[task]
+                sources = [(giver, found[n][at, ...])]
+            case _:
+                return transfer.constant(np.asarray(one, np.int64), device)
+        first = sources[0][1]
+        stacked = transfer.empty((len(sources), *first.shape), first.dtype, device)
+        carry([Copy(giver, view, device, stacked[n, ...]) for n, (giver, view) in enumerate(sources)])
+        return stacked if isinstance(one, Stack) else stacked[0, ...]
 
-    def _joined(self, jobs: Sequence[_Job], n: int, view: View) -> NDArray:
+    def _joined(self, n: int, view: View, spans: Sequence[list[Spans]]) -> NDArray:
         """Give the view of an output, of which each device has a box."""
         shards = []
-        for job, arrays in zip(jobs, self._found[-len(jobs) :], strict=True):
-            region = job.task.writes[n]
-            room, own = spans_of(view.shape, view.dtype.itemsize, job.room or region, region)
-            shards.append(Shard(job.device, placement_of(arrays[n]).shards[0].memory, room, own))
+        for (device, found), (room, own) in zip(self._found[-len(spans) :], spans, strict=True):
+            shards.append(Shard(device, flat(found[n], device), room, own))
             shards[-1].valid = own
         return view_on(shards, view.shape, view.dtype)
+
+
+def _is_large(way: Way | None) -> bool:
+    """Whether more moves than is brought at once."""
+    return way is not None and any([move.source.nbytes(move.source.whole) > AT_ONCE for move in way.moves])
 
 
 class Distributed:

@@ -1,7 +1,7 @@
 """What a group's devices give: their shares of the work, their machines, and whether all beat the best one.
 
 Of unlike devices rates are measured, once for each; equal ones have equal shares, and what such devices usually give.
-What it takes to hand parts to the devices' threads is measured once in a process.
+What it takes to hand parts to the devices, or to their threads, is measured once in a process.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _crowd(devices: Sequence[Device], device: Device) -> float:
 
 @cache
 def _handing(group: Group) -> float:
-    """Return the seconds in which parts of an array are handed to the devices' threads, and results joined.
+    """Return the seconds in which parts of an array are handed to the devices, and results joined.
 
     All that a call does but to compute, on an element a device: the median, since threads wake up sooner at times, and
     much later at others. Where devices have memory of their own, what it takes to begin each result's way back is in
@@ -127,6 +127,7 @@ def _handing(group: Group) -> float:
 def _hand(group: Group, elements: NDArray) -> None:
     whole = lent(elements)
     jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
-    each = enumerate(zip(group.members, threads.on_all(group.members, jobs), strict=True))
+    hand = threads.in_turn if all([d.own_memory for d in group.members]) else threads.on_all
+    each = enumerate(zip(group.members, hand(group.members, jobs), strict=True))
     shards = [Shard(device, flat(view, device), stretch(n, n + 1)) for n, (device, view) in each]
     fetch(view_on(shards, elements.shape, elements.dtype), None)

@@ -14,7 +14,7 @@ from mdhnp.arrays.transfer import empty
 from mdhnp.distributed.boxes import StridedBox, holds, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
-from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, view_on
+from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, seen, view_on
 from mdhnp.distributed.spans import Spans, spans_of, stretch
 from mdhnp.mdh import shares
 from mdhnp.mdh.regions import Region
@@ -150,7 +150,9 @@ def parts(group: Group, view: View) -> tuple[Array, ...]:
         regions = split(box, [box.whole], shard.own)[0]
         if len(regions) > 1:
             raise ValueError("parts: a device has several slices of the view; distribute it anew")
-        none = (0,) * view.ndim
-        own = shard.see(box, regions[0], view.dtype) if regions else empty(none, view.dtype, shard.device)
+        if regions:
+            own = seen(shard.memory, box.within(shard.room, regions[0]), view.dtype)
+        else:
+            own = empty((0,) * view.ndim, view.dtype, shard.device)
         found.append(make(own, shard.device))
     return tuple(found)

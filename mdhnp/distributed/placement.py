@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, view_of
 from mdhnp.distributed.boxes import StridedBox
-from mdhnp.distributed.spans import Span, Spans, place, stretch
-from mdhnp.mdh.regions import Region
+from mdhnp.distributed.spans import Span, Spans, stretch
+from mdhnp.distributed.ways import Held, Holders
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -49,15 +49,6 @@ class Shard:
     def failures_now(self) -> int:
         return 0 if self.device is None else waiting(self.device).failures
 
-    def see(self, box: StridedBox, region: Region, dtype: np.dtype[Any]) -> View:
-        """Give the view of a region that the room holds."""
-        byte = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)])
-        first, shape, strides = place(self.room, byte), tuple([r.stop - r.start for r in region]), box.strides
-        if len(self.room) > 1:
-            nexts = [place(self.room, byte + s) - first if n > 1 else s for n, s in zip(shape, strides, strict=True)]
-            strides = tuple(nexts)
-        return np.ndarray(shape, dtype, self.memory, first, strides)
-
 
 class Placement(Addresses):
     """An array of `nbytes` that several devices hold.
@@ -73,6 +64,13 @@ class Placement(Addresses):
         self._at_work = 0
         self.stores = object()
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
+
+    def holders(self) -> Holders:
+        """Give what each holder has, as of now."""
+        for shard in self.shards:
+            if (failures := shard.failures_now()) != shard.failures:
+                shard.valid, shard.failures = shard.own, failures
+        return self.nbytes, tuple([Held(s.device, s.room, s.own, self.valid(s)) for s in self.shards])
 
     def valid(self, shard: Shard) -> Spans:
         """Give the bytes of a shard that are known to be the array's."""
@@ -134,6 +132,12 @@ def view_on(
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
     low = 0 if strides is None or 0 in shape else Layout(shape, tuple(strides), dtype.itemsize).low
     return np.ndarray(shape, dtype, resident.leased(placement), -low, strides)
+
+
+def seen(memory: View, box: StridedBox, dtype: np.dtype[Any]) -> View:
+    """Give the view of a box of memory; of elements of another size, as integers."""
+    kind = dtype if dtype.itemsize == box.itemsize else np.dtype(f"u{box.itemsize}")
+    return np.ndarray(box.shape, kind, memory, box.start, box.strides)
 
 
 def placement_of(view: View) -> Placement:

@@ -14,6 +14,7 @@ import pyopencl as cl
 
 from mdhnp.runtime import pending, resident
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.transfers import after
 
 Array = npt.NDArray[Any]
 
@@ -43,13 +44,13 @@ def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
     with pending.errors(device), ThreadPoolExecutor(1, thread_name_prefix="mdhnp-receive") as receiver:
         copies: list[Future[None]] = []
         try:
-            _after(up, calls)  # kernels of calls before may still use what were free blocks
+            after(up, calls)  # kernels of calls before may still use what were free blocks
             for job in jobs:
                 mine = [_memory(a) for a in job.inputs]
                 for key in mine:
                     if key in left:
                         resident.upload_into(device, left.pop(key), inputs[key][1], up)
-                _after(calls, up)
+                after(calls, up)
                 found = job.enqueue([inputs[key][1] for key in mine])
                 done = cl.enqueue_marker(calls)
                 calls.flush()
@@ -67,13 +68,6 @@ def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
 
 def _memory(a: Array) -> tuple[Any, ...]:
     return a.__array_interface__["data"][0], a.dtype, a.shape, a.strides
-
-
-def _after(queue: cl.CommandQueue, other: cl.CommandQueue) -> None:
-    """Have all that is enqueued from now on wait for what the other queue has got."""
-    marker = cl.enqueue_marker(other)
-    other.flush()
-    cl.enqueue_barrier(queue, wait_for=[marker])
 
 
 def _receive(device: Device, views: Sequence[Array], outputs: Sequence[Array], done: cl.Event) -> None:

@@ -17,6 +17,7 @@ from mdhnp import system
 from mdhnp.process import process
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.pool import size_class
 from mdhnp.runtime.results import lease
 
 Array = npt.NDArray[Any]
@@ -51,19 +52,19 @@ class _Pool:
         self.all: list[PinnedBlock] = []
         self.most = int(system.memory() * _MOST)
 
-    def lease(self, size: int) -> Array | None:
+    def lease(self, size: int, often: int = _OFTEN) -> Array | None:
         """Give memory of a size; None where that has not come often, or too much is pinned."""
         home = self.free.setdefault(size, [])
         try:
             block: PinnedBlock | None = home.pop()
         except IndexError:
-            block = self._new(size)
+            block = self._new(size, often)
         return None if block is None else lease(block.bytes, block, home)
 
-    def _new(self, size: int) -> PinnedBlock | None:
+    def _new(self, size: int, often: int) -> PinnedBlock | None:
         with self._lock:
             self._asked[size] = self._asked.get(size, 0) + 1
-            if self._asked[size] <= _OFTEN or self.held() + size > self.most:
+            if self._asked[size] <= often or self.held() + size > self.most:
                 return None
             try:
                 block = PinnedBlock(self._device, size)
@@ -83,6 +84,12 @@ _pools: dict[Device, _Pool] = process.table()
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
     """Give what makes new arrays, as :func:`mdhnp.runtime.results.maker` does, for results of a device."""
     return results.maker(outputs, _pools.setdefault(device, _Pool(device)).lease)
+
+
+def passage(device: Device, nbytes: int) -> Array:
+    """Give memory for bytes on their way from a device, pinned where there is such; used again when nobody sees it."""
+    found = _pools.setdefault(device, _Pool(device)).lease(size_class(nbytes), often=0)
+    return np.ndarray((nbytes,), np.uint8, np.empty(nbytes, np.uint8) if found is None else found)
 
 
 def is_pinned(device: Device, start: int, nbytes: int) -> bool:

@@ -226,6 +226,13 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
     pending.settled(device)
 
 
+def after(queue: cl.CommandQueue, other: cl.CommandQueue) -> None:
+    """Have all that is enqueued from now on wait for what the other queue has got."""
+    marker = cl.enqueue_marker(other)
+    other.flush()
+    cl.enqueue_barrier(queue, wait_for=[marker])
+
+
 def pass_on(device: Device, buffer: cl.Buffer, offset: int, nbytes: int, put: Callable[[Bytes, int], cl.Event]) -> None:
     """Copy bytes of a buffer to elsewhere than the host, when all that was enqueued before is done.
 
@@ -233,8 +240,9 @@ def pass_on(device: Device, buffer: cl.Buffer, offset: int, nbytes: int, put: Ca
     the event after which that memory may be used again. That it fails is no error here; LaunchError if a call before
     failed.
     """
-    queue = device.queue
+    queue = device.queue_of("receiving")  # beside what others write to the device
     with pending.errors(device), noted(False, nbytes), _ring(device, "down", wait=True) as ring:
+        after(queue, device.queue)
         if ring is not None:
             ring.pass_on(nbytes, buffer, offset, queue, put)
         else:
