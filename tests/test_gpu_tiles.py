@@ -18,6 +18,7 @@ from running import expected, lowered
 from schedules import MATRICES
 from strategies import Array, case
 
+import mdhnp
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, cc, md_hom, pw
@@ -108,3 +109,13 @@ def test_a_transposition_is_copied_so_that_both_sides_are_contiguous() -> None:
     s = default(stage.mdhom, GPU)
     assert s.local_copies[0] is not None or s.vector_width > 1
     assert min(s.local_tile) >= 8
+
+
+@pytest.mark.parametrize(("length", "rows"), [(3, 4), (32, 4), (64, 2)])
+def test_work_items_hold_as_many_rows_as_registers_do(length: int, rows: int) -> None:
+    """Of pairs of rows, one of which stays while the other ones are reduced."""
+    x = np.empty((100_000, length), np.float32)
+    squares = mdhnp.fuse(lambda x, y: np.exp(-((x[:, None] - y) ** 2).sum(axis=2)).sum(axis=1))
+    (step,) = squares.rewriting(x, x).after.steps
+    (stage,) = lowered(step.mdhom)
+    assert default(stage.mdhom, MATRICES).private_tile[0] == rows

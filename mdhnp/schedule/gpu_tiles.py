@@ -28,6 +28,8 @@ _BEGUN, _BESIDE, _MOST = 256, 32, 1024
 _POINTS, _ALONG, _WHOLE = 16, 16, 32
 #: Rows of a sum's largest input that a work-item reads at the same time, at most: they are far from each other.
 _ROWS = 4
+#: Elements of an array that a work-item holds in registers while it reduces others, at most.
+_HELD = 128
 #: Work-groups a compute unit over which a reduction is split.
 _SPLITS = (0, 1, 2, 4, 8, 16)
 
@@ -58,6 +60,11 @@ class _Tiles:
         self.shares = h.operator is None or h.operator.commutative
         self.splits = h.operator is not None and h.operator.commutative and h.operator.identity is not None
         self.vectors = [(-1, 1), *self._vectors()]
+        #: Of inputs that a whole reduction reads again and again: how many elements at a point, and their dimensions.
+        self.held = [
+            (len(v.accesses), [d for d in access.kept if v.depends_on(d)])
+            for v in h.inputs if access.combined and not any(map(v.depends_on, access.combined))
+        ]  # fmt: skip
         # Columns of a row.
         self.items, self.points = slice(h.rank), slice(h.rank, 2 * h.rank)
         self.copies = slice(2 * h.rank, 2 * h.rank + len(self.copied))
@@ -135,6 +142,9 @@ class _Tiles:
         able = (np.prod(items, axis=1) <= min(_MOST, self.caps.max_work_group)) & (np.prod(points, axis=1) <= _POINTS)
         able &= (points <= _ALONG).all(axis=1) & (points % along == 0).all(axis=1)
         able &= ((step < 2 * extents) | (step == 1)).all(axis=1) & (points <= np.maximum(extents, along)).all(axis=1)
+        for count, held in self.held:
+            each = np.prod(points[:, held], axis=1)
+            able &= (each == 1) | (count * each <= _HELD)
         if self.access.combined:
             if not any(self.kept[d] for d in self.access.walked):
                 able &= np.prod(points[:, self.kept], axis=1) <= _ROWS
