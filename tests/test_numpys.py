@@ -102,6 +102,23 @@ def test_mixed_types_and_extremes() -> None:
     np.testing.assert_array_equal(function.compute(ones, ones), 4096)
 
 
+@pytest.mark.parametrize("dtypes", ["i1 i1", "i8 i4", "? ?", "f4 f4", "f2 f2", "c8 c8"])
+@pytest.mark.parametrize("text", ["bc,ab->b", "ac,e->e", "ea,b->", "acb,e->eb", "aab,cb->ba", "ab,bc->ab"])
+def test_sums_of_one_operand_alone_come_first(text, dtypes) -> None:
+    sizes = dict(zip("abcde", (7, 12, 19, 23, 11), strict=True))
+    rng = np.random.default_rng(4)
+    terms = text.partition("->")[0].split(",")
+    arrays = [
+        rng.integers(-2, 3, [sizes[n] for n in term]).astype(t) for term, t in zip(terms, dtypes.split(), strict=False)
+    ]
+    function = numpy_function(bound(text, *arrays))
+    assert function is not None
+    found, expected = function.compute(*arrays), np.einsum(text, *arrays)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert np.asarray(found).flags.c_contiguous
+    np.testing.assert_allclose(found, expected, rtol=1e-3 if "f2" in dtypes else 1e-6)
+
+
 def test_sums_of_long_rows_lose_no_more_than_numpys() -> None:
     a = np.full((150, 150), 0.1, np.float32)
     for text in ("ab->", "aa->", "ab->a"):

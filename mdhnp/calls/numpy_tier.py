@@ -30,6 +30,8 @@ _SMALL = 8
 _LARGE = 1 << 14
 #: Points from which on NumPy's search for the order of products takes less time than what it saves (15 µs).
 _OPTIMIZED = 1 << 15
+#: Points from which on sums of each operand alone, and the product of these, take less time than one einsum.
+_SUMMED_FIRST = 1 << 13
 #: Points up to which dot products of rows take less time than an einsum of them, and types of which they are the same.
 _BRIEF, _ROWS = 1 << 12, "fdbBhHiIlLqQ"
 _USUAL = usual_numpy(cpu_count() or 1)
@@ -82,6 +84,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     alone = [n for n in sums if terms.count(n) == 1]
     product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
+    walked = h.points
     rows = len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
     if rows and h.points <= _BRIEF and dtype.char in _ROWS:
         return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
@@ -89,11 +92,33 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
+    elif _sums_come_first(h, terms, len(alone) == len(sums) > 0):
+        compute = _product_of_sums(terms, output)
+        walked = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
     elif (alone or (sums and terms.count(",") > 1)) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
         compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
-    return _function(h, f'numpy.einsum("{text}")', compute, h.points)
+    return _function(h, f'numpy.einsum("{text}")', compute, walked)
+
+
+def _sums_come_first(h: MdHom, terms: str, alone: bool) -> bool:
+    """Whether each operand of a product is to be summed before, where its sums are `alone`: over labels of no other."""
+    return alone and "," in terms and h.points >= _SUMMED_FIRST and {v.dtype for v in h.inputs} == {h.outputs[0].dtype}
+
+
+def _product_of_sums(terms: str, output: str) -> Compute:
+    """Return what sums each operand over the labels that only it has and multiplies: an element of each is read once.
+
+    `np.einsum(..., optimize=True)` does the same, after it has looked for it in 10 µs.
+    """
+    sums, kept = [], []
+    for term in terms.split(","):
+        left = "".join(dict.fromkeys(n for n in term if n in output))
+        sums.append(None if left == term else partial(einsum, f"{term}->{left}"))
+        kept.append(left)
+    product = partial(einsum, f"{','.join(kept)}->{output}", order="C")
+    return lambda *arrays: product(*[a if f is None else f(a) for f, a in zip(sums, arrays, strict=True)])
 
 
 def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
