@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mdhnp import linalg, semiring
-from mdhnp.arrays import Array
+from mdhnp.arrays import Array, SparseArray
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend import array_methods  # noqa: F401 (which completes Array)
@@ -70,7 +70,7 @@ __all__ = [
     "symv", "syrk", "trmv", "fft", "host_counts", "index", "inner", "interpret", "kron", "linalg", "matmul", "matvec",
     "memory_info", "md_hom", "outer", "patch", "pw", "ps", "semiring", "prepare", "Prepared", "prl", "skeletons",
     "stencil", "synchronize", "tensordot", "trace", "tune", "Tuned", "tuning", "TracingError", "vdot", "vecdot",
-    "argkmin", "vecmat",
+    "argkmin", "vecmat", "SparseArray",
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 

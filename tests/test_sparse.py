@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,7 +283,7 @@ def test_other_functions_say_which_ones_take_sparse_operands(name: str) -> None:
     before, after = DENSE[name]
     given = (*before, _matrix(), *after)
     with pytest.raises(TypeError, match=rf"operand {len(before)} is a sparse csr_array, which mdhnp.matmul and"):
-        attrgetter(name)(mdhnp)(*([given] if name == "linalg.multi_dot" else given))
+        operator.attrgetter(name)(mdhnp)(*([given] if name == "linalg.multi_dot" else given))
 
 
 def test_fused_functions_do_not_take_them() -> None:
@@ -320,6 +320,50 @@ def test_procedures_read_what_there_is(form: str, name: str, caps: Any, device: 
         outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
         run(program, built, given, outputs)
         np.testing.assert_array_equal(outputs[0], interpret(h, *given), f"{used}")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("count", [(), (5,)], ids=str)
+def test_entries_stay_on_a_device(form: str, count: tuple[int, ...], where: Device, monkeypatch: Any) -> None:
+    matrix = _as(_matrix(), form)
+    x = _whole(*((_N, *count) if form != "csc" else (*count, _M)))
+    there = mdhnp.SparseArray(matrix)
+    assert (there.shape, there.dtype, there.format, there.device) == (matrix.shape, matrix.dtype, form, where)
+    given, want = (there, x) if form != "csc" else (x, there), matrix @ x if form != "csc" else x @ matrix
+    arrays = [mdhnp.asarray(a) if a is x else a for a in given]
+    with config(host="never"):
+        got = [mdhnp.matmul(*given), operator.matmul(*given), mdhnp.matmul(*arrays), operator.matmul(*arrays)]
+        with monkeypatch.context() as patched:
+            if where.own_memory:
+                patched.delattr(where.memory, "upload")  # all is there
+            got.append(mdhnp.matmul(*arrays))
+    for found in got:
+        assert type(found) is Array and found.device is where
+        np.testing.assert_array_equal(found.numpy(), want)
+
+
+def test_semirings_of_entries_on_a_device(where: Device) -> None:
+    matrix, x = _matrix(), _whole(_N, 5)
+    want = mdhnp.matmul(matrix, x, semiring=semiring.min_plus)
+    found = mdhnp.matmul(mdhnp.SparseArray(matrix), x, semiring=semiring.min_plus)
+    np.testing.assert_array_equal(found.numpy(), want)
+
+
+def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
+    there, x = mdhnp.SparseArray(_matrix()), _whole(_M)
+    with pytest.raises(TypeError, match="matmul: a SparseArray in csr is for results that have its axis 'k', but not"):
+        mdhnp.matmul(x, there)
+    with pytest.raises(TypeError, match="a sparse result is the host's"):
+        mdhnp.einsum("ij,i->ij", there, x)
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.add(there, x)
+    for wrong, said in ((x, "not a ndarray"), (_matrix().tocoo(), "not one of 2 axes in coo")):
+        with pytest.raises(TypeError, match=f"SparseArray: matrix must be a sparse one in csr, csc or bsr.*{said}"):
+            mdhnp.SparseArray(wrong)
+    with pytest.raises(TypeError, match="dtype"):
+        mdhnp.SparseArray(_matrix(dtype="g"))
+    with pytest.raises(ValueError, match="device must be a single one"):
+        mdhnp.SparseArray(_matrix(), device="cpu/2")
 
 
 def test_in_fused_functions(device: Device) -> None:

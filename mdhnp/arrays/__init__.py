@@ -1,5 +1,6 @@
-"""Arrays that live on a device: `Array`, what it computes and copies, and other libraries' memory and protocols."""
+"""Arrays that live on a device, `Array` and `SparseArray`: their copies, other libraries' memory and protocols."""
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.sparse import SparseArray
 
-__all__ = ["Array"]
+__all__ = ["Array", "SparseArray"]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.sparse import SparseArray
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.runtime.results import maker
 from mdhnp.settings import config
@@ -103,7 +104,9 @@ _MISSING = object()
 
 
 def is_sparse(a: Any) -> bool:
-    """Whether an operand is one of SciPy's sparse arrays or matrices; SciPy is not imported for that."""
+    """Whether an operand is a SparseArray, or one of SciPy's sparse ones; SciPy is not imported for that."""
+    if type(a) is SparseArray:
+        return True
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(a)
 
@@ -131,7 +134,7 @@ def dense(number: int, operand: Any) -> Any:
     if is_sparse(operand):
         raise TypeError(
             f"operand {number} is a sparse {type(operand).__name__}, which mdhnp.matmul and mdhnp.einsum multiply; "
-            "else make it dense by .toarray()"
+            "else make it dense, as SciPy's .toarray() does"
         )
     return operand
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
+from mdhnp.arrays.sparse import SparseArray
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
@@ -343,3 +344,5 @@ for _name, _function in _BINARY.items():
 for _name, _member in (_made | vars(_Methods)).items():
     if callable(_member) or isinstance(_member, property):
         setattr(Array, _name, _member)
+for _name in ("__matmul__", "__rmatmul__"):
+    setattr(SparseArray, _name, _made[_name])

@@ -199,7 +199,7 @@ def _check(asked: Product, operands: Sequence[Kind], number: int) -> None:
 
 def _is_scipys(asked: Product, operands: Sequence[Kind], number: int) -> bool:
     """Whether it has multiplied few vectors before entries could be sorted by the axis that is kept."""
-    if len(operands) != 2 or len(asked.terms[number]) != 2 or operands[1 - number].is_array:
+    if len(operands) != 2 or len(asked.terms[number]) != 2 or any([x.is_array for x in operands]):
         return False
     matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
     kept, beside = [c for c in term if c in asked.output], [c for c in labels if c not in term]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.sparse import SparseArray
 
 NDArray = npt.NDArray[Any]
 #: Labels of axes; one within a block has that of the blocks and a mark.
@@ -27,13 +28,15 @@ class Kind(NamedTuple):
     dtype: np.dtype[Any]
     #: Of a dense one in memory; how long blocks are along the axes of a sparse one that has some.
     steps: tuple[int, ...]
+    #: Whether its elements are a device's.
     is_array: bool
 
     @staticmethod
     def of(x: Any) -> "Kind":
         if isinstance(x, np.ndarray | Array):
             return Kind(None, x.shape, x.dtype, x.strides, type(x) is Array)
-        return Kind(x.format, x.shape, x.dtype, x.blocksize if x.format == "bsr" else (), False)
+        steps = x.blocksize if x.format == "bsr" else ()
+        return Kind(x.format, x.shape, x.dtype, steps, type(x) is SparseArray)
 
 
 class Entries(NamedTuple):
@@ -63,6 +66,11 @@ def entries_of(kind: Kind, term: str, output: str, read: set[str]) -> Entries:
     form = kind.format if kind.format in ("csr", "csc", "bsr") else "csr"
     along = term[1] if form == "csc" else term[0]
     turned, order = grouped not in ("", along), term
+    if kind.is_array and grouped != along:
+        raise TypeError(
+            f"a SparseArray in {form} is for results that have its axis {along!r}, but not the other; give a matrix "
+            "in another format, or SciPy's own"
+        )
     if turned:
         along, order = grouped, term[::-1] if form == "bsr" else term
     across = term[0] if along == term[1] else term[1]
