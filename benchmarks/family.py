@@ -22,7 +22,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import family_schedule
 from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["KINDS", "measure", "table"]
+__all__ = ["KINDS", "line", "measure", "table"]
 
 Call = Callable[[], Any]
 _WEIGHTS = np.outer([1, 4, 6, 4, 1], [1, 4, 6, 4, 1]).astype(np.float32) / 256
@@ -69,9 +69,12 @@ def _stage(call: Call, device: Device) -> MdHom:
 
 
 def measure(
-    kind: str, device: Device, together: int, held_out: int, seconds: float, seed: int = 0
+    kind: str, device: Device, together: int, held_out: int, seconds: float, alone: float, seed: int = 1
 ) -> list[tuple[float, float, float]]:
-    """Give, of each held-out size, the seconds by the default schedule, by the family's, and by its own."""
+    """Give, of each held-out size, the seconds by the default schedule, by the family's, and by its own.
+
+    Sizes are tuned together for so many seconds a kernel, and each for itself for so many `alone`.
+    """
     calls = _calls(kind, seed)
     first, others = [next(calls) for _ in range(together)], [next(calls) for _ in range(held_out)]
     with empty_cache(), mdhnp.device(device):
@@ -83,7 +86,7 @@ def measure(
     rows = []
     for h, start, of_family in zip(stages, usual, shared, strict=True):
         with empty_cache():
-            own, _ = tune_stage(h, device, seconds, progress=False)
+            own, _ = tune_stage(h, device, alone, progress=False)
         assert own is not None, "nobody else can hold a claim in an empty cache"
         times = by_turns(h, device, [start, of_family, own.schedule])
         rows.append((median(times[start]), median(times[of_family]), median(times[own.schedule])))
@@ -91,15 +94,21 @@ def measure(
     return rows
 
 
-def table(device: Device, together: int, held_out: int, seconds: float) -> tuple[list[str], list[list[str]]]:
+def table(
+    device: Device, together: int, held_out: int, seconds: float, alone: float
+) -> tuple[list[str], list[list[str]]]:
     """Give header and lines of text: of each kind, times by default and by own tuning over those by the family's."""
     lines = []
     for kind in KINDS:
-        rows = measure(kind, device, together, held_out, seconds)
-        by_default = [start / shared for start, shared, _ in rows]
-        by_own = [own / shared for _, shared, own in rows]
-        lines.append([f"`{kind}`", *map(_spread, (by_default, by_own))])
+        rows = measure(kind, device, together, held_out, seconds, alone)
+        lines.append(line(kind, rows))
     return ["call", "default ÷ family", "own ÷ family"], lines
+
+
+def line(kind: str, rows: Sequence[Sequence[float]]) -> list[str]:
+    """Give the line of a kind of call, from what :func:`measure` gave."""
+    by_default, by_own = ([row[n] / row[1] for row in rows] for n in (0, 2))
+    return [f"`{kind}`", _spread(by_default), _spread(by_own)]
 
 
 def _spread(ratios: Sequence[float]) -> str:

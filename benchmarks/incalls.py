@@ -11,7 +11,7 @@ import mdhnp
 from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
 from benchmarks.rows import seconds_text
-from benchmarks.tuning import _stage, by_turns, empty_cache
+from benchmarks.tuning import by_turns, empty_cache, stage
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.steps import InSteps
@@ -31,7 +31,7 @@ def table(names: Sequence[str], spec: str) -> tuple[list[str], list[list[str]]]:
     lines = []
     with mdhnp.device(device):
         for name in names:
-            h = _stage(name, device)
+            h = stage(name, device)
             apart = _apart(name)
             seconds, calls, found = _in_calls(name)
             start = default(h, device.caps)

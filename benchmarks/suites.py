@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.rows import seconds_text
 
 __all__ = [
-    "calls", "cold", "demo", "first", "fused", "in_blocks", "incalls", "others", "overheads", "scaled", "shapes",
-    "steady", "takeover",
+    "calls", "cold", "demo", "families", "first", "fused", "in_blocks", "incalls", "others", "overheads", "parameters",
+    "scaled", "shapes", "steady", "takeover",
 ]  # fmt: skip
 
 Shown = tuple[list[str], list[list[str]]]
@@ -49,6 +49,15 @@ INCALLS = (
     "is settled (5 s of them before the search begins), and their number; the time of the default schedule, and those "
     "of the search apart and of the default divided by that of the schedule found in calls (medians by turns)."
 )
+FAMILY = (
+    "Sizes that nobody tuned: 8 of each call, by the schedules of 6 others that were tuned together, 3 s a kernel; "
+    "beside their defaults, and beside what 6 s of tuning finds for each of them. Geometric means, least and most."
+)
+PARAMETERS = (
+    "The best schedule found in 20 s of search, and by changes of one parameter at a time after it, beside the best of "
+    "all measured ones with the default's value of a parameter: times as fast, medians of 11 rounds by turns and their "
+    "quartiles. Empty where the default's value is the best one's."
+)
 DASK = "Medians of 3 by turns, chunks in memory, dask's scheduler with two threads, float32."
 SCALING = (
     "Two devices beside one of them, each with a core, as the model predicts it and as measured: medians of up to 3 "
@@ -79,6 +88,7 @@ _FUSED = (
     "blur-gradient", "running", "relax-2048",
 )  # fmt: skip
 _INCALLS = ("gaussian", "min-plus", "tccg-31")
+_PARAMETERS = ("sgemm", "gemv", "tccg-40", "gaussian", "prl")
 
 
 def demo(specs: Sequence[str]) -> Shown:
@@ -198,6 +208,20 @@ def incalls(specs: Sequence[str]) -> Shown:
     from benchmarks.incalls import table
 
     return table(_INCALLS, specs[0])
+
+
+def families(specs: Sequence[str]) -> Shown:
+    from benchmarks.cpu import mdhnp_device
+    from benchmarks.family import table
+
+    return table(mdhnp_device(specs[0]), together=6, held_out=8, seconds=3.0, alone=6.0)
+
+
+def parameters(specs: Sequence[str]) -> Shown:
+    from benchmarks.cpu import mdhnp_device
+    from benchmarks.parameters import table
+
+    return table(_PARAMETERS, mdhnp_device(specs[0]), seconds=20.0)
 
 
 def in_blocks(specs: Sequence[str]) -> Shown:

@@ -60,6 +60,8 @@ TABLES: dict[str, Table] = {
     "first": Table(suites.FIRST, suites.first),
     "shapes": Table(suites.SHAPES, suites.shapes),
     "incalls": Table(suites.INCALLS, suites.incalls),
+    "family": Table(suites.FAMILY, suites.families),
+    "parameters": Table(suites.PARAMETERS, suites.parameters),
     "dask": Table(suites.DASK, suites.in_blocks, ("numpy", "scipy", "dask")),
     "scaling measured": Table(suites.SCALING, suites.scaled, ("numpy", "dask")),
 }

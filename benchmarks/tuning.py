@@ -29,7 +29,7 @@ from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Worker
 from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["by_turns", "draw", "empty_cache", "run", "table"]
+__all__ = ["by_turns", "draw", "empty_cache", "run", "stage", "table"]
 
 #: Rounds of the comparison; part of the best found that the seeds must reach.
 ROUNDS, REQUIRED = 11, 0.95
@@ -61,7 +61,7 @@ def run(
     results: Row = {"machine": machine(), "rows": []}
     for name in names:
         case = CASES[name]
-        row = _tuned(_stage(name, device), device, seconds, reference, seeds)
+        row = _tuned(stage(name, device), device, seconds, reference, seeds)
         row |= {"case": name, "title": case.title, "extents": case.extents, "device": describe(device)}
         results["rows"].append(row)
         reached = ", ".join(f"{part:.2f}" for part in row["reached"])
@@ -74,7 +74,7 @@ def run(
     return results
 
 
-def _stage(name: str, device: Device) -> MdHom:
+def stage(name: str, device: Device) -> MdHom:
     """The kernel of a case: of several, the one with the most points."""
     problem = CASES[name].make()
     with mdhnp.device(device), mdhnp.config(tuning="off", host="never"), observe() as seen:

@@ -115,10 +115,12 @@ class Tiling:
     @cached_property
     def order(self) -> Ints:
         """Dimensions of the loops over local tiles, outermost first."""
-        batch, bits = self.batch, 1 << np.arange(self.packed.shape[1])
-        kinds, kind = np.unique(batch.results * (1 << len(bits)) + batch.packed @ bits, return_inverse=True)
-        listed = [global_order(self.access, ((k & bits) > 0).tolist(), int(k >> len(bits))) for k in kinds]
-        return np.array(listed, np.int64).reshape(len(kinds), self.access.h.rank)[kind]
+        kind = self.batch.results
+        for copied in self.packed.T[self.packed.any(axis=0)]:  # one after the other: there may be more than bits
+            kind = np.unique(2 * kind + copied, return_inverse=True)[1]
+        _, rows, kind = np.unique(kind, return_index=True, return_inverse=True)
+        listed = [global_order(self.access, self.packed[r].tolist(), int(self.batch.results[r])) for r in rows]
+        return np.array(listed, np.int64).reshape(len(rows), self.access.h.rank)[kind]
 
     def vectors_along(self, dims: Iterable[int]) -> npt.NDArray[np.bool_]:
         """Whether vectors lie along one of the dimensions."""
