@@ -1,6 +1,7 @@
 """Run the benchmarks, ``python -m benchmarks``; ``tables`` measures and writes all figures of the documentation."""
 
 import argparse
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ def main() -> None:
     several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
     scaling = commands.add_parser("scaling", help="what a model predicts of calls on many devices")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
+    papers = commands.add_parser("papers", help="the experiments of the method's papers, tuned: a table and a picture")
     tables.add_argument("table", nargs="*", help="only these are measured; a wrong name lists all")
     tables.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
     tables.add_argument("--minutes", type=float, default=25, help="after which no table begins (default 25)")
@@ -32,7 +34,10 @@ def main() -> None:
     for command in (cpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
     gpu.add_argument("--case", nargs="+", metavar="PATTERN", help="only these, as gpu-gemm-*; a wrong one lists all")
-    for command, pairs in ((cpu, 15), (gpu, 9)):
+    papers.add_argument("--device", metavar="SPEC", default="cpu", help='its cases are those of its kind, as of "gpu"')
+    papers.add_argument("--seconds", type=float, default=10, help="of tuning for each kernel (default 10)")
+    papers.add_argument("--plot", type=Path, help="draw speed-ups into this picture")
+    for command, pairs in ((cpu, 15), (gpu, 9), (papers, 15)):
         command.add_argument("--pairs", type=int, default=pairs, help=f"samples of each, by turns (default {pairs})")
     cpu.add_argument("--device", nargs="+", metavar="SPEC", default=[], help="intel, pocl, …; default: all for the CPU")
     cpu.add_argument(
@@ -51,7 +56,7 @@ def main() -> None:
     tuning.add_argument("--reference", type=float, default=600, help="budget of the long search (default 600)")
     tuning.add_argument("--seeds", type=int, default=3, help="searches a case (default 3)")
     tuning.add_argument("--plot", type=Path, help="draw the curves into this picture")
-    for command in (cpu, gpu, tuning, shown):
+    for command in (cpu, gpu, papers, tuning, shown):
         command.add_argument("--json", type=Path, required=command is shown, help="results; new rows replace old ones")
     given = parser.parse_args()
     {"tables": _tables, "arrays": _arrays, "several": _several, "scaling": _scaling}.get(given.command, _cases)(
@@ -112,11 +117,14 @@ def _cases(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     config.tuning = "off"  # tuned rows are tuned on purpose
     config.specialise = "always"  # as for calls that are made often
-    known = {"cpu": [*CASES], "gpu": [*GPU_CASES], "tuning": [*CASES], "show": []}[given.command]
     order = [*CASES, *GPU_CASES]
     if given.command == "show":
         report.show(report.load(given.json), order)
         return
+    if given.command == "papers":
+        _papers(given, order)
+        return
+    known = {"cpu": [*CASES], "gpu": [*GPU_CASES], "tuning": [*CASES]}[given.command]
     names = matching(given.case) if given.command == "gpu" else given.case or known
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(known)}")
@@ -139,6 +147,16 @@ def _cases(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if given.json:
         results = report.save(given.json, results)
     report.show(results, order)
+
+
+def _papers(given: argparse.Namespace, order: list[str]) -> None:
+    from benchmarks import papers
+
+    keep = partial(report.save, given.json) if given.json else None
+    results = papers.run(given.device, given.seconds, given.pairs, keep)
+    report.show(results, order)
+    if given.plot:
+        papers.draw(results, given.plot)
 
 
 def _tuning(names: list[str], given: argparse.Namespace, order: list[str], keep: Any) -> None:

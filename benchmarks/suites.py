@@ -54,7 +54,7 @@ FAMILY = (
     "beside their defaults, and beside what 6 s of tuning finds for each of them. Geometric means, least and most."
 )
 PARAMETERS = (
-    "The best schedule found in 20 s of search, and by changes of one parameter at a time after it, beside the best of "
+    "The best schedule found in 15 s of search, and by changes of one parameter at a time after it, beside the best of "
     "all measured ones with the default's value of a parameter: times as fast, medians of 11 rounds by turns and their "
     "quartiles. Empty where the default's value is the best one's."
 )
@@ -221,7 +221,7 @@ def parameters(specs: Sequence[str]) -> Shown:
     from benchmarks.cpu import mdhnp_device
     from benchmarks.parameters import table
 
-    return table(_PARAMETERS, mdhnp_device(specs[0]), seconds=20.0)
+    return table(_PARAMETERS, mdhnp_device(specs[0]), seconds=15.0)
 
 
 def in_blocks(specs: Sequence[str]) -> Shown:

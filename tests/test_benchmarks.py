@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,6 +21,35 @@ from benchmarks.gpu.problems import operands
 from benchmarks.gpu.table import HEADER, summary, table
 from benchmarks.gpu.torch_side import Error
 from benchmarks.measure import WrongResultError
+from benchmarks.papers import draw, names_of, speedups
+from benchmarks.parameters import PARAMETERS, with_default
+from mdhnp.schedule import LocalCopy, Schedule
+
+
+def test_experiments_of_the_papers_are_cases_and_are_drawn(tmp_path: Path) -> None:
+    cpu, gpu = names_of("cpu"), names_of("gpu")
+    assert {*cpu} <= {*CASES} and {*gpu} <= {*GPU_CASES}
+    rows = [{"case": name, "peers": [{"name": "NumPy", "ratio": 2.0}]} for name in cpu[:7]]
+    rows.append(_row(gpu[0], "products", "gemm", peer=_PEER, tuned=_variant(2e-6, 2.0)))
+    rows.append(_row(gpu[1], "products", "gemm", peer=None, tuned=_variant(2e-6, None)))
+    assert [speedups(row) for row in rows[-3:]] == [{"NumPy": 2.0}, {"lib": 2.0}, {}]
+    draw({"rows": rows}, tmp_path / "papers.png")
+    assert (tmp_path / "papers.png").stat().st_size > 1000
+
+
+def test_a_parameter_alone_is_set_back() -> None:
+    start = Schedule.plain((8, 9, 10), 2)
+    copy = LocalCopy((0, 1), (0,))
+    other = replace(
+        start, num_wg=(2, 1, 1), local_copies=(copy, None), local_order=(2, 1, 0), private_copies=(True, True)
+    )
+    back = {name: with_default(other, start, name) for name in PARAMETERS}
+    assert back["work-groups (1)"] == replace(other, num_wg=start.num_wg)
+    assert back["what is copied (5)"] == replace(other, local_copies=(None, None), private_copies=(False, False))
+    assert back["loop orders (9)"] == replace(other, local_order=start.local_order)
+    assert back["layouts of copies (8)"] == other, "where the default copies nothing"
+    turned = replace(start, local_copies=(LocalCopy((1, 0)), None))
+    assert with_default(other, turned, "layouts of copies (8)").local_copies == turned.local_copies
 
 
 def _variant(seconds: float, ratio: float | None) -> dict[str, Any]:

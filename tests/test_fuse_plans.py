@@ -18,6 +18,7 @@ from test_fusion import operands
 import mdhnp
 from mdhnp.calls import loading
 from mdhnp.calls.store import store
+from mdhnp.runtime.devices import Device
 
 
 def test_it_is_traced_once_for_each_form() -> None:
@@ -194,3 +195,14 @@ def test_threads_may_trace_at_once() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("count", [3, 70])
+def test_arrays_that_are_stacked_take_as_many_launches_however_many_they_are(count: int, device: Device) -> None:
+    rng = np.random.default_rng(count)
+    a, b = rng.random((2, count, 4, 5), np.float32)
+    b = b.swapaxes(1, 2)
+    products = mdhnp.fuse(lambda *m: mdhnp.matmul(mdhnp.stack(m[:count]), mdhnp.stack(m[count:])))
+    with mdhnp.config(host="never"):
+        np.testing.assert_allclose(products(*a, *b), a @ b, rtol=1e-5)
+        assert len(mdhnp.explain(products, *a, *b).launches) <= 3
