@@ -46,17 +46,18 @@ KEYS: dict[str, Any] = {
 }
 
 
-def same(ours: Callable[[], Any], numpys: Callable[[], Any]) -> None:
-    """Either the same elements, or an error of the same kind."""
+def same(ours: Callable[[], Any], numpys: Callable[[], Any], kinds: Any = None) -> None:
+    """Either the same elements, or an error of the same kind, or of given ones."""
     try:
         wanted = numpys()
     except Exception as error:
-        kind = next(k for k in type(error).__mro__ if k.__module__ in ("builtins", "numpy.exceptions"))
+        kind = kinds or next(k for k in type(error).__mro__ if k.__module__ in ("builtins", "numpy.exceptions"))
         with pytest.raises(kind):
             ours()
         return
     found = ours()
-    found = found.numpy() if isinstance(found, mdhnp.Array) else np.asarray(found)
+    found = found.numpy() if isinstance(found, mdhnp.Array) else np.ma.filled(found, 0)
+    wanted = np.ma.filled(wanted, 0)
     assert (found.shape, found.dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
     np.testing.assert_array_equal(found, wanted)
 
@@ -74,3 +75,37 @@ def test_keys(key: Any, device: Device) -> None:
     for where in (device, separate(device)):
         a = mdhnp.asarray(X, device=where)
         same(lambda a=a: a[key], lambda: X[key])
+
+
+REDUCTIONS = (
+    "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "count_nonzero",
+)  # fmt: skip
+#: What kernels do not take, and NumPy computes.
+OTHERS: dict[str, Any] = {
+    "masked": np.ma.masked_array(X[0], X[0] % 3 == 1),
+    "matrix": X[0].view(np.matrix),
+    "objects": X[0].astype(object),
+    "records": np.array([[(0, 0.0), (1, 2.0)]], [("a", "i4"), ("b", "f4")]),
+    "texts": np.array([["a", "b"], ["c", ""]], np.dtypes.StringDType()),
+    "longdouble": X[0].astype(np.longdouble),
+}
+OF_OTHERS: dict[str, Callable[[Any, Any], Any]] = {
+    **{
+        f"{name} along {axis}": lambda xp, x, name=name, axis=axis: getattr(xp, name)(x, axis=axis)
+        for name in REDUCTIONS
+        for axis in (None, 0, 1)
+    },
+    "sum, axes kept": lambda xp, x: xp.sum(x, axis=0, keepdims=True),
+    "take": lambda xp, x: np.asarray(xp.take(x, [0, 0], axis=0)),
+    "take of all": lambda xp, x: np.asarray(xp.take(x, [1, 0])).ravel(),  # of matrices an ndarray here
+    "sort": lambda xp, x: xp.sort(x, axis=-1),
+    "argsort": lambda xp, x: xp.argsort(x, axis=-1),
+    "flip": lambda xp, x: xp.flip(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("call", OF_OTHERS.values(), ids=OF_OTHERS)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("x", OTHERS.values(), ids=OTHERS)
+def test_what_kernels_do_not_take(call: Callable[[Any, Any], Any], x: Any) -> None:
+    same(lambda: call(mdhnp, x), lambda: call(np, x), (TypeError, ValueError))

@@ -140,7 +140,7 @@ def dense(number: int, operand: Any) -> Any:
 
 
 def _converted(a: NDArray) -> NDArray:
-    native = a.dtype.newbyteorder("=")
+    native = a.dtype if a.dtype.isnative else a.dtype.newbyteorder("=")  # which not all types take
     if native not in SUPPORTED or type(a) not in (np.ndarray, np.memmap):
         return a
     plain = np.asarray(a)

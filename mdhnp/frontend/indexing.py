@@ -65,6 +65,7 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
         raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
     x, indices, out = _array(dense(0, x)), _indices(indices), output("take", out)
     if axis is None or not x.ndim:
+        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
         x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
     looked_at: Mode = "clip" if 0 in x.shape[:axis] else mode  # NumPy looks at no indices where it takes nothing

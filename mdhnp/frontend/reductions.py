@@ -127,14 +127,22 @@ def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
     """Make the routine of a function of that name, which NumPy has, too."""
 
     def compute(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
-        axis = axes[0] if name.startswith("arg") else axes
-        return getattr(np, name)(x, axis=axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}))
+        given = _numpys(x, axes, keepdims) | ({"axis": axes[0]} if name.startswith("arg") else {})
+        return getattr(np, name)(x, **given, **({} if dtype is None else {"dtype": dtype}))
 
     return Routine(name, partial(describe, *bound), compute)
 
 
+def _numpys(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str, Any]:
+    """Give NumPy's arguments; of what kernels do not take only those that say something, for not all take others."""
+    if type(x) is np.ndarray and x.dtype.kind in "biufc":
+        return {"axis": axes, "keepdims": keepdims}
+    axis = None if len(axes) == np.ndim(x) else axes[0] if len(axes) == 1 else axes
+    return {"axis": axis, "keepdims": True} if keepdims else {"axis": axis}
+
+
 def _spread_by_numpy(numpys: Any, x: Any, count: Any, divisor: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return numpys(x, axes, correction=count - divisor, keepdims=keepdims)
+    return numpys(x, correction=count - divisor, **_numpys(x, axes, keepdims))
 
 
 _SUM, _PROD = _routine("sum", _describe, partial(_total, "add")), _routine("prod", _describe, partial(_total, "mul"))
@@ -142,7 +150,9 @@ _ANY, _ALL = _routine("any", _describe, partial(_test, "or")), _routine("all", _
 _COUNT_NONZERO = _routine("count_nonzero", _describe, _nonzero)
 _MAX, _MIN = _routine("max", _describe_extreme, "max"), _routine("min", _describe_extreme, "min")
 _ARGMAX, _ARGMIN = _routine("argmax", _describe_place, "max"), _routine("argmin", _describe_place, "min")
-_MEAN = Routine("mean", partial(_describe, _mean), lambda x, count, axes, keepdims: np.mean(x, axes, keepdims=keepdims))
+_MEAN = Routine(
+    "mean", partial(_describe, _mean), lambda x, count, axes, keepdims: np.mean(x, **_numpys(x, axes, keepdims))
+)
 _VAR = Routine("var", partial(_describe_spread, False), partial(_spread_by_numpy, np.var))
 _STD = Routine("std", partial(_describe_spread, True), partial(_spread_by_numpy, np.std))
 
@@ -304,6 +314,7 @@ def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any
         axes = () if axis is None else axes_of(whole(axis), x.ndim)
         if axes:
             return call((routine, axes, bool(keepdims)), (x,))
+        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
         found = call((routine, (0,), False), (reshape(x, (-1,)),))
         return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
     except ARGUMENTS as error:

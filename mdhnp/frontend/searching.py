@@ -48,7 +48,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
         found = ordering.sorted_along(x, normalize_axis_index(index(axis), x.ndim))
     else:
         seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
-        found = by_host(np.sort, x, axis, stable=seen)
+        found = by_host(np.sort, x, axis, kind="stable" if seen else None)
     return flip(found, axis=axis) if descending else found
 
 
@@ -69,7 +69,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
 def _order(x: Any, axis: int, stable: bool) -> Any:
     if ordering.has_kernels(x) and x.ndim:
         return ordering.places_along(x, normalize_axis_index(index(axis), x.ndim))
-    return by_host(np.argsort, x, axis, stable=stable)
+    return by_host(np.argsort, x, axis, kind="stable" if stable else None)
 
 
 @public(
