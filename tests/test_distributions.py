@@ -335,6 +335,9 @@ def test_what_only_one_device_has_is_refused(several: Group) -> None:
             getattr(a, name)
     with pytest.raises(AttributeError, match="changed: "):
         a.changed()
+    for indexed in (lambda: a[np.array([1, 2])], lambda: a[a > 3], lambda: mdhnp.take(a, np.array([1]), axis=0)):
+        with pytest.raises(TypeError, match=r"^(take: )?arrays on several devices cannot be indexed by arrays"):
+            indexed()
 
 
 def test_bad_arguments() -> None:

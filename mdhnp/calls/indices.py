@@ -30,7 +30,7 @@ def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, devic
                     f"{name}: indices must be given: those that the same function computes are not checked"
                 )
             if device is not None and device.several:
-                raise TypeError(f"{name}: indices are on several devices; bring arrays to one of them")
+                raise TypeError("arrays on several devices cannot be indexed by arrays; bring them to one by to_device")
     away = device if device is not None and device.own_memory else None
 
     def taken(operands: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
