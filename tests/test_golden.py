@@ -46,14 +46,16 @@ NAMES = (
 )
 
 
+#: What sorts two rows of float32.
+_SORTING = partial(sorting, np.dtype(np.float32), 2, caps=replace(MATRICES, offsets=True))
 #: Kernels of several MDHs, or of none.
 SEVERAL = {
     "chain": chains.program,
     "chain_streamed": chains.streamed_program,
     "rows": rows.program,
-    "radix_places": partial(
-        sorting, np.dtype(np.float32), 2, 9000, replace(MATRICES, offsets=True), values=False, places=True
-    ),
+    "radix_places": partial(_SORTING, 200_000, values=False, places=True),
+    "rows_compared": partial(_SORTING, 20, values=True, places=False),
+    "rows_exchanged": partial(_SORTING, 900, values=True, places=True),
     "selection_places": partial(writing, np.dtype(np.float16), (30, 300), replace(MATRICES, offsets=True), "new", None),
 }
 

@@ -9,7 +9,8 @@ from arrays import same
 from separate import separate
 
 import mdhnp
-from mdhnp.frontend import ordering
+from mdhnp.calls.sorting import _sorted
+from mdhnp.codegen import radix
 from mdhnp.runtime.devices import Device
 
 RNG = np.random.default_rng(0)
@@ -17,13 +18,25 @@ TYPES = ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d"]
 NAMES = ("unique_all", "unique_counts", "unique_inverse", "unique_values")
 
 
-@pytest.fixture(autouse=True, params=["merged", "by digits"])
-def away(device: Device, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+@pytest.fixture(autouse=True)
+def away(device: Device) -> Iterator[Device]:
     """Work on memory of a device's own, from which nothing is copied for the host to compute."""
-    if request.param == "by digits":  # rows of any length
-        monkeypatch.setattr(ordering, "_is_by_digits", lambda x, axis: x.size > 0)
     with mdhnp.device(separate(device)) as where, mdhnp.config(fallback="error"):
         yield where
+
+
+@pytest.fixture(params=["as chosen", "comparing", "in a work-group", "in passes"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Sort rows of any length in each of the ways, where they can be; others are chosen by length."""
+    if request.param == "comparing":
+        monkeypatch.setattr(radix, "_FEW", 1000)
+    elif request.param != "as chosen":
+        monkeypatch.setattr(radix, "_FEW", 0)
+    if request.param == "in passes":
+        monkeypatch.setattr(radix, "_in_work_groups", lambda *_: None)
+    _sorted.cache_clear()
+    yield request.param
+    _sorted.cache_clear()
 
 
 def drawn(shape: Any, char: str, few: bool = False) -> Any:
@@ -38,6 +51,7 @@ def drawn(shape: Any, char: str, few: bool = False) -> Any:
     return np.where(RNG.random(size) < 0.3, special, RNG.standard_normal(size)).astype(dtype).reshape(shape)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("char", TYPES)
 def test_every_type_is_sorted(char: str) -> None:
     for few in (False, True):
@@ -61,11 +75,13 @@ def _sets(x: Any, names: tuple[str, ...]) -> None:
             same(one, other)
 
 
-def test_rows_of_several_tiles_are_sorted() -> None:
-    for char in ("e", "f", "q"):
-        x = drawn((3, 9001), char)
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("count", [1, 33, 500, 9001])
+def test_rows_of_any_length_are_sorted(count: int) -> None:
+    for char in ("?", "e", "q"):
+        x = drawn((3, count), char)
         a = mdhnp.asarray(x)
-        for given, expected in ((a, x), (a[:, ::-1], x[:, ::-1]), (a[:, :5000], x[:, :5000])):
+        for given, expected in ((a, x), (a[:, ::-1], x[:, ::-1]), (a[1:], x[1:])):
             same(mdhnp.sort(given), np.sort(expected, stable=True))
             same(mdhnp.argsort(given), np.argsort(expected, stable=True))
 

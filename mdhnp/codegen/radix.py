@@ -1,4 +1,7 @@
-"""The program that sorts rows by digits, least significant first: three kernels a pass, see `opencl/radix.py`."""
+"""The program that sorts rows: by comparing, in a work-group, or in passes of three kernels, as they get longer.
+
+Texts and how they work are in `opencl/short_rows.py` and `opencl/radix.py`. All keep equal elements in their order.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.codegen.opencl import radix
+from mdhnp.codegen.opencl import radix, short_rows
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps
@@ -17,6 +20,13 @@ _DIGITS = 1 << radix.DIGIT
 #: Bytes of keys of each item, of which there are 16 at most (the fastest of 8 to 20 on an H200: few stores of part of a
 #: sector, and still five work-groups a compute unit).
 _BYTES, _MOST = 64, 16
+#: So many counts of a digit one work-item sums, more a work-group.
+_FEW_TILES = 32
+#: Items of a work-group for one row hold multiples of so many elements, so that rows of many lengths have one text.
+_STEP = 4
+#: Rows of so many elements are sorted by comparing all with all (an H200, 2^24 float32: rows of 32 in 0.43 ms beside
+#: 1.6 by digits, of 64 in 0.80 beside 0.84, of 128 in 1.6 beside 0.46).
+_FEW = 64
 
 
 def work_group(caps: DeviceCaps) -> tuple[int, int]:
@@ -30,19 +40,78 @@ def sorting(dtype: "np.dtype[Any]", rows: int, count: int, caps: DeviceCaps, *, 
     The input is one array of rows, in C order. The outputs are the `values`, their `places` in the row, of int64, or
     both. There are at most 2^31 - 1 elements, and at least one.
     """
-    lanes, items = work_group(caps)
-    size = dtype.itemsize
-    each = min(_BYTES // size, _MOST)
-    tiles = -(-count // (items * each))
-    source = radix.text(dtype, lanes, items, each, values=values, places=places, offsets=caps.offsets)
+    sort = _Sort(dtype, rows, count, caps, values, places)
+    if count <= _FEW:
+        return _comparing(sort)
+    return _in_work_groups(sort) or _in_passes(sort)
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """What is sorted: rows of how many elements, for which results."""
+
+    dtype: "np.dtype[Any]"
+    rows: int
+    count: int
+    caps: DeviceCaps
+    values: bool
+    places: bool
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """What texts are told of results, and of the device."""
+        return {"values": self.values, "places": self.places, "offsets": self.caps.offsets}
+
+    @property
+    def most(self) -> int:
+        """The largest number of elements of a work-item."""
+        return min(_BYTES // self.dtype.itemsize, _MOST)
+
+    def only(self, source: str, name: str, global_size: int, local_size: int, sizes: tuple[int, ...]) -> Program:
+        """Give the program of one kernel, which takes the arrays and sizes."""
+        arrays = [Argument("input", 0), *(Argument("output", n) for n in range(self.values + self.places))]
+        arguments = [*arrays, *(Argument("size", n) for n in range(len(sizes))), *offsets(arrays, self.caps)]
+        return Program(source, (Kernel(name, global_size, local_size, tuple(arguments)),), (), sizes)
+
+
+def _comparing(sort: _Sort) -> Program:
+    """Give the program that compares all elements of each row with all."""
+    _, items = work_group(sort.caps)
+    launched = -(-sort.rows * sort.count // items) * items
+    source = short_rows.comparing(sort.dtype, items, **sort.wanted)
+    return sort.only(source, "compare", launched, items, (sort.count, sort.rows))
+
+
+def _in_work_groups(sort: _Sort) -> Program | None:
+    """Give the program that sorts each row in a work-group, None if that has no room for one."""
+    lanes, _ = work_group(sort.caps)
+    items = max(lanes, _ITEMS_ALONE)
+    while items * sort.most < sort.count:
+        items *= 2
+    each = -(-sort.count // (items * _STEP)) * _STEP
+    room = short_rows.local_memory(sort.dtype, lanes, items, each, places=sort.places)
+    if items > sort.caps.max_work_group or room > sort.caps.local_memory:
+        return None
+    source = short_rows.exchanging(sort.dtype, lanes, items, each, **sort.wanted)
+    return sort.only(source, "exchange", sort.rows * items, items, (sort.count,))
+
+
+def _in_passes(sort: _Sort) -> Program:
+    """Give the program that counts digits and moves elements, in a pass for each digit."""
+    lanes, items = work_group(sort.caps)
+    rows, count, size = sort.rows, sort.count, sort.dtype.itemsize
+    tiles = -(-count // (items * sort.most))
+    few = tiles <= _FEW_TILES
+    source = radix.text(sort.dtype, lanes, items, sort.most, few_tiles=few, **sort.wanted)
     exchanged = min(size - 1, 2)  # buffers that passes exchange
-    keys, indices = [rows * count * size] * exchanged, [rows * count * 4] * (exchanged if places else 0)
-    passes = _Passes(size, exchanged, values, places, caps)
+    keys, indices = [rows * count * size] * exchanged, [rows * count * 4] * (exchanged if sort.places else 0)
+    passes = _Passes(size, exchanged, sort.values, sort.places, sort.caps)
+    summing = rows * _DIGITS * (1 if few else items)
     kernels = []
     for n in range(size):
         counting, moving = radix.names(n == 0, n == size - 1)
         kernels.append(Kernel(counting, rows * tiles * items, items, passes.counting(n)))
-        kernels.append(Kernel("sum_counts", rows * _DIGITS * items, items, (_COUNTS, _TOTALS, _TILES)))
+        kernels.append(Kernel("sum_counts", summing, items, (_COUNTS, _TOTALS, _TILES)))
         kernels.append(Kernel(moving, rows * tiles * items, items, passes.moving(n)))
     totals = rows * _DIGITS * 4
     sizes = (count, tiles, *range(0, 8 * size, radix.DIGIT))

@@ -1,12 +1,7 @@
-// Elements of type float, sorted by digits of 8 bits
-#define KEYS uint
-#define SIGN 0x80000000u
-#define VALUES 0
-#define PLACES 1
-#define INFINITE 0x7f800000u
 #define LANES 32
 #define ITEMS 256
 #define EACH 16
+#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 
 #define TOGETHER asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
 static inline uint same(uint digit) {
@@ -34,7 +29,6 @@ static inline uint prefix_sum(uint x) {
 
 #define SUBGROUPS (ITEMS / LANES)
 #define TILE (ITEMS * EACH)
-#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 
 // Sums what items before have; `all` becomes the sum of what all have. Items meet twice.
 static inline uint sum_before(uint x, __local uint *sums, uint *all) {
@@ -51,6 +45,12 @@ static inline uint sum_before(uint x, __local uint *sums, uint *all) {
     *all = total;
     return here + until - x;
 }
+// Elements of type float
+#define KEYS uint
+#define SIGN 0x80000000u
+#define VALUES 0
+#define PLACES 1
+#define INFINITE 0x7f800000u
 static inline KEYS ordered(KEYS x) { return x & SIGN ? ~x : x | SIGN; }
 static inline KEYS original(KEYS x) { return x & SIGN ? x ^ SIGN : ~x; }
 
@@ -61,6 +61,21 @@ static inline KEYS compared(KEYS x) {
 
 #define DIGITS 256
 static inline uint digit_of(KEYS x, int shift) { return (uint)(compared(x) >> shift) & (DIGITS - 1); }
+
+// Of an item's elements, how many with the same digit come before in the subgroup; `counted` becomes how many it has.
+static inline void rank_in_subgroup(const KEYS *x, ushort *rank, __local ushort *counted, int shift) {
+    const uint lane = get_local_id(0) % LANES;
+    #pragma unroll
+    for (int e = 0; e < EACH; ++e) {
+        const uint digit = digit_of(x[e], shift), with = same(digit);
+        const uint known = counted[digit], less = popcount(with & ((1u << lane) - 1));
+        TOGETHER;
+        if (less == 0)
+            counted[digit] = known + popcount(with);
+        TOGETHER;
+        rank[e] = known + less;
+    }
+}
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void sum_counts(__global uint *counts, __global uint *totals, int tiles) {
@@ -156,16 +171,7 @@ void move_first(__global const KEYS *keys, __global KEYS *moved, __global uint *
         const int at = mine + e * LANES; // what is beyond the row comes last
         x[e] = at >= valid ? (KEYS)~(KEYS)0 : first ? ordered(keys[here + at]) : keys[here + at];
     }
-    #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        const uint digit = digit_of(x[e], shift), with = same(digit);
-        const uint known = counted[subgroup][digit], less = popcount(with & ((1u << lane) - 1));
-        TOGETHER;
-        if (less == 0)
-            counted[subgroup][digit] = known + popcount(with);
-        TOGETHER;
-        rank[e] = known + less;
-    }
+    rank_in_subgroup(x, rank, counted[subgroup], shift);
     barrier(CLK_LOCAL_MEM_FENCE);
     uint in_tile = 0, in_row = 0;
     for (int chunk = 0; chunk < DIGITS; chunk += ITEMS) {
@@ -242,16 +248,7 @@ void move(__global const KEYS *keys, __global KEYS *moved, __global const uint *
         const int at = mine + e * LANES; // what is beyond the row comes last
         x[e] = at >= valid ? (KEYS)~(KEYS)0 : first ? ordered(keys[here + at]) : keys[here + at];
     }
-    #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        const uint digit = digit_of(x[e], shift), with = same(digit);
-        const uint known = counted[subgroup][digit], less = popcount(with & ((1u << lane) - 1));
-        TOGETHER;
-        if (less == 0)
-            counted[subgroup][digit] = known + popcount(with);
-        TOGETHER;
-        rank[e] = known + less;
-    }
+    rank_in_subgroup(x, rank, counted[subgroup], shift);
     barrier(CLK_LOCAL_MEM_FENCE);
     uint in_tile = 0, in_row = 0;
     for (int chunk = 0; chunk < DIGITS; chunk += ITEMS) {
@@ -330,16 +327,7 @@ void move_last(__global const KEYS *keys, __global const uint *places, __global 
         const int at = mine + e * LANES; // what is beyond the row comes last
         x[e] = at >= valid ? (KEYS)~(KEYS)0 : first ? ordered(keys[here + at]) : keys[here + at];
     }
-    #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        const uint digit = digit_of(x[e], shift), with = same(digit);
-        const uint known = counted[subgroup][digit], less = popcount(with & ((1u << lane) - 1));
-        TOGETHER;
-        if (less == 0)
-            counted[subgroup][digit] = known + popcount(with);
-        TOGETHER;
-        rank[e] = known + less;
-    }
+    rank_in_subgroup(x, rank, counted[subgroup], shift);
     barrier(CLK_LOCAL_MEM_FENCE);
     uint in_tile = 0, in_row = 0;
     for (int chunk = 0; chunk < DIGITS; chunk += ITEMS) {
@@ -394,15 +382,15 @@ void move_last(__global const KEYS *keys, __global const uint *places, __global 
             moved_places[begin + to[e]] = places_l[e * ITEMS + item];
 }
 
-// count_first: 1536 work-items, 256 a work-group; input 0, temporary 0, size 0, size 1, size 2, offset of input 0
+// count_first: 25088 work-items, 256 a work-group; input 0, temporary 0, size 0, size 1, size 2, offset of input 0
 // sum_counts: 131072 work-items, 256 a work-group; temporary 0, temporary 1, size 1
-// move_first: 1536 work-items, 256 a work-group; input 0, temporary 2, temporary 4, temporary 0, temporary 1, size 0, size 1, size 2, offset of input 0
-// count: 1536 work-items, 256 a work-group; temporary 2, temporary 0, size 0, size 1, size 3
+// move_first: 25088 work-items, 256 a work-group; input 0, temporary 2, temporary 4, temporary 0, temporary 1, size 0, size 1, size 2, offset of input 0
+// count: 25088 work-items, 256 a work-group; temporary 2, temporary 0, size 0, size 1, size 3
 // sum_counts: 131072 work-items, 256 a work-group; temporary 0, temporary 1, size 1
-// move: 1536 work-items, 256 a work-group; temporary 2, temporary 3, temporary 4, temporary 5, temporary 0, temporary 1, size 0, size 1, size 3
-// count: 1536 work-items, 256 a work-group; temporary 3, temporary 0, size 0, size 1, size 4
+// move: 25088 work-items, 256 a work-group; temporary 2, temporary 3, temporary 4, temporary 5, temporary 0, temporary 1, size 0, size 1, size 3
+// count: 25088 work-items, 256 a work-group; temporary 3, temporary 0, size 0, size 1, size 4
 // sum_counts: 131072 work-items, 256 a work-group; temporary 0, temporary 1, size 1
-// move: 1536 work-items, 256 a work-group; temporary 3, temporary 2, temporary 5, temporary 4, temporary 0, temporary 1, size 0, size 1, size 4
-// count: 1536 work-items, 256 a work-group; temporary 2, temporary 0, size 0, size 1, size 5
+// move: 25088 work-items, 256 a work-group; temporary 3, temporary 2, temporary 5, temporary 4, temporary 0, temporary 1, size 0, size 1, size 4
+// count: 25088 work-items, 256 a work-group; temporary 2, temporary 0, size 0, size 1, size 5
 // sum_counts: 131072 work-items, 256 a work-group; temporary 0, temporary 1, size 1
-// move_last: 1536 work-items, 256 a work-group; temporary 2, temporary 4, output 0, temporary 0, temporary 1, size 0, size 1, size 5, offset of output 0
+// move_last: 25088 work-items, 256 a work-group; temporary 2, temporary 4, output 0, temporary 0, temporary 1, size 0, size 1, size 5, offset of output 0

@@ -2,6 +2,7 @@
 #define LANES 32
 #define ITEMS 256
 #define EACH 16
+#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 
 #define TOGETHER asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
 static inline uint same(uint digit) {
@@ -29,7 +30,6 @@ static inline uint prefix_sum(uint x) {
 
 #define SUBGROUPS (ITEMS / LANES)
 #define TILE (ITEMS * EACH)
-#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 
 // Sums what items before have; `all` becomes the sum of what all have. Items meet twice.
 static inline uint sum_before(uint x, __local uint *sums, uint *all) {

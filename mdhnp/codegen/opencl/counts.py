@@ -42,10 +42,12 @@ static inline uint same(uint digit) { return 1; }
 static inline uint prefix_sum(uint x) { return x; }
 """
 
+#: Where an array begins that begins anywhere in its buffer.
+SHIFT = "#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)\n"
+
 _SUMS = """
 #define SUBGROUPS (ITEMS / LANES)
 #define TILE (ITEMS * EACH)
-#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)
 
 // Sums what items before have; `all` becomes the sum of what all have. Items meet twice.
 static inline uint sum_before(uint x, __local uint *sums, uint *all) {
@@ -95,7 +97,9 @@ _SUM_COUNTS = """\
 def sums_text(lanes: int, items: int, each: int) -> str:
     """Give functions for work-groups of `items`, `lanes` of which run together; a tile has `each` elements an item."""
     defined = {"LANES": lanes, "ITEMS": items, "EACH": each}
-    return "".join(f"#define {n} {v}\n" for n, v in defined.items()) + (_TOGETHER if lanes > 1 else _ALONE) + _SUMS
+    return (
+        "".join(f"#define {n} {v}\n" for n, v in defined.items()) + SHIFT + (_TOGETHER if lanes > 1 else _ALONE) + _SUMS
+    )
 
 
 def kernel(name: str, parameters: Sequence[str], sizes: Sequence[str], shifted: Sequence[str], body: str) -> str:

@@ -39,9 +39,36 @@ static inline KEYS compared(KEYS x) {
 """
 _SAME = "static inline KEYS compared(KEYS x) { return x; }\n"
 
-_DIGITS = """
+RANKS = """
 #define DIGITS 256
 static inline uint digit_of(KEYS x, int shift) { return (uint)(compared(x) >> shift) & (DIGITS - 1); }
+
+// Of an item's elements, how many with the same digit come before in the subgroup; `counted` becomes how many it has.
+static inline void rank_in_subgroup(const KEYS *x, ushort *rank, __local ushort *counted, int shift) {
+    const uint lane = get_local_id(0) % LANES;
+    #pragma unroll
+    for (int e = 0; e < EACH; ++e) {
+        const uint digit = digit_of(x[e], shift), with = same(digit);
+        const uint known = counted[digit], less = popcount(with & ((1u << lane) - 1));
+        TOGETHER;
+        if (less == 0)
+            counted[digit] = known + popcount(with);
+        TOGETHER;
+        rank[e] = known + less;
+    }
+}
+"""
+
+#: Where tiles are few, one work-item sums the counts of one digit of one row.
+_SUM_FEW = """\
+    uint sum = 0;
+    counts += (long)get_global_id(0) * tiles;
+    for (int tile = 0; tile < tiles; ++tile) {
+        const uint counted = counts[tile];
+        counts[tile] = sum;
+        sum += counted;
+    }
+    totals[get_global_id(0)] = sum;
 """
 
 _COUNT = """\
@@ -83,16 +110,7 @@ _MOVE = """\
         const int at = mine + e * LANES; // what is beyond the row comes last
         x[e] = at >= valid ? (KEYS)~(KEYS)0 : first ? ordered(keys[here + at]) : keys[here + at];
     }
-    #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        const uint digit = digit_of(x[e], shift), with = same(digit);
-        const uint known = counted[subgroup][digit], less = popcount(with & ((1u << lane) - 1));
-        TOGETHER;
-        if (less == 0)
-            counted[subgroup][digit] = known + popcount(with);
-        TOGETHER;
-        rank[e] = known + less;
-    }
+    rank_in_subgroup(x, rank, counted[subgroup], shift);
     barrier(CLK_LOCAL_MEM_FENCE);
     uint in_tile = 0, in_row = 0;
     for (int chunk = 0; chunk < DIGITS; chunk += ITEMS) {
@@ -171,13 +189,33 @@ def names(first: bool, last: bool) -> tuple[str, str]:
 
 
 def text(
-    dtype: "np.dtype[Any]", lanes: int, items: int, each: int, *, values: bool, places: bool, offsets: bool
+    dtype: "np.dtype[Any]",
+    lanes: int,
+    items: int,
+    each: int,
+    *,
+    few_tiles: bool,
+    values: bool,
+    places: bool,
+    offsets: bool,
 ) -> str:
     """Give the text that sorts elements of a type by work-groups of `items`, `lanes` of which run together.
 
-    A tile has `each` elements for each item. Results are `values`, `places` or both. With `offsets`, arrays begin
-    anywhere in their buffers.
+    A tile has `each` elements for each item; where tiles are few, a work-item sums their counts, else a work-group.
+    Results are `values`, `places` or both. With `offsets`, arrays begin anywhere in their buffers.
     """
+    size = dtype.itemsize
+    parts = [sums_text(lanes, items, each), keys_text(dtype, values, places), RANKS]
+    passes = [(n == 0, n == size - 1) for n in sorted({0, min(1, size - 1), size - 1})]
+    few = kernel("sum_counts", ["__global uint *counts", "__global uint *totals"], ["tiles"], [], _SUM_FEW)
+    kernels = [few if few_tiles else summing()]
+    kernels += [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
+    kernels += [_moving(first, last, buffers(first, last, values, places), offsets) for first, last in passes]
+    return "".join([*parts, *kernels])
+
+
+def keys_text(dtype: "np.dtype[Any]", values: bool, places: bool) -> str:
+    """Give the text that says how elements are compared, and whether their `values` and `places` are results."""
     size, kind = dtype.itemsize, "u" if dtype.kind == "b" else dtype.kind
     suffix = "ul" if size == 8 else "u"
     defined = {
@@ -186,14 +224,8 @@ def text(
     }  # fmt: skip
     if kind == "f":
         defined["INFINITE"] = f"{int(np.array(np.inf, dtype).view(f'u{size}')):#x}{suffix}"
-    parts = [f"// Elements of type {memory_type(dtype)}, sorted by digits of {DIGIT} bits\n"]
-    parts += [f"#define {name} {value}\n" for name, value in defined.items()]
-    parts += [sums_text(lanes, items, each), _ORDERED[kind], _COMPARED if kind == "f" else _SAME, _DIGITS]
-    passes = [(n == 0, n == size - 1) for n in sorted({0, min(1, size - 1), size - 1})]
-    kernels = [summing()]
-    kernels += [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
-    kernels += [_moving(first, last, buffers(first, last, values, places), offsets) for first, last in passes]
-    return "".join([*parts, *kernels])
+    head = f"// Elements of type {memory_type(dtype)}\n" + "".join(f"#define {n} {v}\n" for n, v in defined.items())
+    return head + _ORDERED[kind] + (_COMPARED if kind == "f" else _SAME)
 
 
 def _counting(first: bool, offsets: bool) -> str:
