@@ -45,6 +45,7 @@ _IN_REGISTERS = {
     "bits",
     "from_bytes",
     "pack",
+    "pack_halves",
     "pack_bytes",
     "rounding_error",
 }
@@ -419,6 +420,8 @@ class _Item(Evaluator):
                 return np.asarray(args[0]).view(v.dtype)[()]
             case "pack":
                 return np.array(args, v.args[0].dtype).view(v.dtype)[0]
+            case "pack_halves":
+                return np.array(args).astype(_HALF).view(v.dtype)[0]
             case "pack_bytes":
                 *values, byte = args
                 chosen = [int(x) >> 8 * int(byte) & 255 for x in values]

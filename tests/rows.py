@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 from random_functions import Picker, any_integers
-from schedules import CAPS
+from running import lowered
+from schedules import CAPS, MATRICES
 from strategies import Array
 
+import mdhnp
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import Affine, Combine, Graph, MdHom, Rows, Step, View, pw, rows, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.views import contiguous, row_major
 from mdhnp.schedule.default import candidates, default
 
-__all__ = ["program", "random_rows"]
+__all__ = ["online_program", "program", "random_rows"]
 
 
 def random_rows(p: Picker, longest: int = 12, *, in_ring: bool = False) -> tuple[Rows, list[Array]]:
@@ -143,3 +145,11 @@ def program() -> Program:
     assert made is not None
     (few,) = [s for s in candidates(made, CAPS) if s.local_tile == (4, 20)]
     return generate(stages(made), [few], CAPS, default)
+
+
+def online_program() -> Program:
+    """A kernel that shows the online form by matrix instructions: attention in float16, causal, of two heads."""
+    q, k = np.empty((2, 1000, 32), np.float16), np.empty((2, 700, 32), np.float16)
+    (step,) = mdhnp.fuse(lambda q, k, v: mdhnp.attention(q, k, v, causal=True)).rewriting(q, k, k).after.steps
+    (stage,) = lowered(step.mdhom)
+    return generate([stage], [default(stage.mdhom, MATRICES)], MATRICES, default)

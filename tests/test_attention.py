@@ -88,7 +88,9 @@ def test_arrays_give_arrays_and_a_fused_function_has_its_steps(device: Device) -
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("shape", [(16, 1024, 64), (16, 1024, 128), (16, 1024, 256), (4, 20_000, 128), (2, 64, 16)])
+@pytest.mark.parametrize(
+    "shape", [(16, 1024, 64), (16, 1024, 128), (16, 1024, 256), (4, 20_000, 128), (16, 16_384, 64), (2, 64, 16)]
+)
 def test_one_kernel_computes_all_of_it(shape: tuple[int, ...], causal: bool) -> None:
     """So that scores are never in memory as a whole."""
     fused = mdhnp.fuse(lambda q, k, v: mdhnp.attention(q, k, v, causal=causal))

@@ -14,6 +14,7 @@ from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import emit_kernel
 from mdhnp.codegen.nest import Nest, sizes
+from mdhnp.codegen.online import emit_online
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
@@ -159,7 +160,7 @@ class _Build:
         for view in h.inputs:
             c.hold(view, Buffer(view.name, view.dtype, constant=True))
         if isinstance(h, Rows):
-            emit_rows(h, c)
+            (emit_online if s.atom else emit_rows)(h, c)
         elif isinstance(h, Chain):
             emit_chain(h, c)
         elif c.h.dims("ps"):

@@ -7,13 +7,17 @@ the others.
 
 from math import inf, prod
 
+import numpy as np
+
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
 from mdhnp.fusion.streamed import streamed
-from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows
+from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, trace
 
 _MACHINE = usual("cpu", 1)
 #: Seconds of a byte to or from memory, and of a simple operation.
 _BYTE, _OPERATION = 1 / _MACHINE.memory, 1 / (2 * _MACHINE.float32)
+#: Operations of a conversion.
+_CONVERSION = weight(trace(lambda x: x.astype(np.float32), [np.float16]))
 #: Bytes of a cache in which what a chain keeps of its maps lies: half of a core's second one.
 _CACHED = 1 << 18
 #: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
@@ -35,7 +39,7 @@ def cost_of_step(h: Computation) -> float:
         return _of_chain(h)
     if isinstance(h, Rows):
         return _of_rows(h)
-    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + _OPERATION * operation_count(h.last)
+    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + _OPERATION * _operations(h.last)
 
 
 def bytes_of(graph: Graph) -> int:
@@ -49,14 +53,26 @@ def bytes_of_step(h: Computation) -> int:
 def near(h: MdHom) -> float:
     """Return the seconds of a step if all of its arrays lie in a cache, where each load and store is an operation."""
     moved = sum([bytes_read(h, v) // v.dtype.itemsize for v in h.inputs]) + sum([prod(v.shape) for v in h.outputs])
-    return _OPERATION * (operation_count(h) + _over(h) + moved)
+    return _OPERATION * (_operations(h) + _over(h) + moved)
+
+
+def _operations(h: MdHom) -> float:
+    """Operations without conversions of float16 to float32, as which it is loaded."""
+    return operation_count(h) - h.points * _conversions(h.scalar)
+
+
+def _conversions(f: Function) -> float:
+    steps = [f.body[n] for n in f.live()]
+    return _CONVERSION * sum(
+        [s.op == "cast" and s.dtype.char == "f" and f.body[s.args[0]].dtype.char == "e" for s in steps]
+    )
 
 
 def _over(h: MdHom) -> float:
     """Operations of what vectors leave over of reduced rows, one after the other instead of a vector's at a time."""
     near = {d for v in h.inputs for a in v.accesses if a for d, n in enumerate(v.linear(a).coefficients) if abs(n) == 1}
     left = max([h.extents[d] % _WIDE / h.extents[d] for d in h.dims("pw") if d in near], default=0.0)
-    return left * (_WIDE - 1) * h.points * weight(h.scalar)
+    return left * (_WIDE - 1) * h.points * (weight(h.scalar) - _conversions(h.scalar))
 
 
 def _of_rows(h: Rows) -> float:

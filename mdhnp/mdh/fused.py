@@ -74,8 +74,14 @@ def _given_views(graph: Graph) -> tuple[View, ...] | None:
 
 def _is_one_kernel(h: Computation) -> bool:
     """Whether it is one MDH that may be one of several in a kernel, of values that are one each in kernels."""
-    plain = len(h.mdhoms) == 1 and h.rank > 0 and 0 not in h.extents and not h.calls_text and not h.wide
-    return plain and not any([t.kind == "c" or t.char == "e" for t in h.dtypes])
+    plain = len(h.mdhoms) == 1 and h.rank > 0 and 0 not in h.extents and not h.calls_text
+    return plain and not any([t.kind == "c" for t in h.dtypes])
+
+
+def _is_kept(h: MdHom) -> bool:
+    """Whether others may read what an MDH gives from where it is kept, where float16 is not rounded to itself."""
+    copied = h.finish is None and all([h.scalar.body[n].op == "param" for n in h.scalar.results])
+    return copied or all([v.dtype.char != "e" for v in h.outputs])
 
 
 def unfused(h: Computation) -> Graph:
@@ -110,7 +116,8 @@ def chain(graph: Graph) -> Chain | None:
 def _is_near_map(graph: Graph, step: Step) -> bool:
     """Whether a step is a map that may be one of a chain."""
     h, rank = step.mdhom.last, graph.steps[-1].mdhom.rank
-    if not _is_one_kernel(step.mdhom) or h.rank != rank or len({*step.inputs}) < len(step.inputs):
+    narrow = not h.wide and all([t.char != "e" for t in h.dtypes])
+    if not narrow or not _is_one_kernel(step.mdhom) or h.rank != rank or len({*step.inputs}) < len(step.inputs):
         return False  # or some value is seen in two ways
     if any([c.kind != "cc" for c in h.combine]) or any([v.accesses[0] != in_place(rank) for v in h.outputs]):
         return False
@@ -155,6 +162,8 @@ def rows(graph: Graph) -> Rows | None:
     a :func:`chain`, or one map. Only what the last step gives is wanted.
     """
     if not _gives_last(graph) or not any([s.mdhom.last.dims("pw") for s in graph.steps]):
+        return None
+    if not all([_is_kept(s.mdhom.last) for s in graph.steps[:-1]]):
         return None
     shared, views = _aligned(graph), _given_views(graph)
     if shared is None or views is None:

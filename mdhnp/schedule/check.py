@@ -13,6 +13,7 @@ from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.fixed import check_order
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
 from mdhnp.schedule.matrices import check_atom
+from mdhnp.schedule.online import check_online, fragments, online_memory
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
 
@@ -28,7 +29,7 @@ def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule, with the broken rule, unless the schedule is legal for a stage in canonical form."""
     check_fields(s, h.rank, len(h.inputs))
     if isinstance(h, Rows):
-        _check_rows(h, s, caps)
+        (check_online if s.atom else _check_rows)(h, s, caps)
     elif isinstance(h, Chain):
         _check_maps(h, s, caps)
     else:
@@ -300,6 +301,8 @@ def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
     """Return the bytes of local memory that the kernel declares."""
     if isinstance(h, Chain):
         return chain_memory(h, s)
+    if isinstance(h, Rows) and (found := s.atom and fragments(h, ATOMS[s.atom])):
+        return online_memory(found, s)
     if isinstance(h, Rows):
         h, tile = form(h, s), s.local_tile[s.streamed] if s.streamed >= 0 else 0
         each = zip(links(h, at_once(h, s), tile), s.steps, strict=True)

@@ -7,7 +7,7 @@ ones, kept in local memory; products want tiles of both operands there, and matr
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import gcd, prod
 
 from mdhnp.fusion.streamed import streamed
@@ -21,6 +21,7 @@ from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.online import online_candidates
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, shared_groups, tile_counts
 from mdhnp.schedule.segments import segment_candidates
@@ -85,7 +86,8 @@ def _fixed_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
 
 def _rows_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield legal schedules of several rows at a time, the most likely first."""
-    for s in _shared(h, caps) if caps.kind == "gpu" else _by_registers(h, caps):
+    on_gpu = chain(online_candidates(h, caps), _shared(h, caps))
+    for s in on_gpu if caps.kind == "gpu" else _by_registers(h, caps):
         if s is not None and is_legal(h, s, caps):
             yield s
 

@@ -93,8 +93,8 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
 
 
 def value_itemsize(dtype: np.dtype[Any]) -> int:
-    """Return the bytes of a computed value in local memory, where bool is kept as int."""
-    return 4 if dtype.kind == "b" else dtype.itemsize
+    """Return the bytes of a computed value in local memory, where bool is kept as int, float16 as float32."""
+    return 4 if dtype.kind == "b" or dtype.char == "e" else dtype.itemsize
 
 
 def is_wide(s: Schedule) -> bool:

@@ -147,7 +147,7 @@ def value(v: ir.Value) -> str:
         case ir.CTextCall():
             return f"{v.name}({', '.join(map(value, v.args))})"
         case ir.Shuffled():
-            where = f"{v.distance * -1} before" if v.backwards else f"{v.distance} further on"
+            where = f"{v.distance * -1} before" if v.way == "before" else f"{v.distance} further on"
             return f"{value(v.value)} of the work-item {where}"
         case ir.IndexValue():
             return f"index({v.index}{f', {v.lanes} lanes' if v.lanes > 1 else ''})"

@@ -79,6 +79,7 @@ class Apply:
     high_bits        a float rounded to so many bits of significand (the second operand); ties go away from 0
     bits             the bits of a float as an unsigned integer
     pack             the bits of values as one unsigned integer, those of the first value last
+    pack_halves      the bits of two floats rounded to float16, packed so
     pack_bytes       the same of a byte of each of four integers, whose number is the fifth operand
     rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
     ================ ==========================================================================================
@@ -105,8 +106,8 @@ class CTextCall:
 class Shuffled:
     """What the work-item `distance` further on in the subgroup has of a value; beyond its ends, some other value.
 
-    All work-items of a subgroup come to it together, each with a distance of its own. Its range says whether that is
-    backwards: it is less than 0, or never.
+    All work-items of a subgroup come to it together, each with a distance of its own. Where its range has both signs,
+    all of these reach a work-item that there is.
     """
 
     value: "Value"
@@ -121,9 +122,10 @@ class Shuffled:
         return self.value.lanes
 
     @property
-    def backwards(self) -> bool:
-        """Whether the value is that of a work-item before."""
-        return self.distance.range()[1] < 0
+    def way(self) -> Literal["before", "behind", "either"]:
+        """Whether the value is that of a work-item before, behind, or of one that may be either."""
+        low, high = self.distance.range()
+        return "before" if high < 0 else "either" if low < 0 else "behind"
 
 
 @dataclass(frozen=True, slots=True)

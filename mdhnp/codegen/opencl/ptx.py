@@ -187,13 +187,23 @@ def pack_bytes(helpers: Helpers, byte: int) -> str:
     return helpers.define("uint", f"pack_bytes{byte}", "uint a, uint b, uint c, uint d", body)
 
 
-def shuffle(helpers: Helpers, name: str, lanes: int, *, backwards: bool) -> str:
-    """Ask for a function that gives a value that the work-item `d` further on in the subgroup, or before, has.
+def pack_halves(helpers: Helpers) -> str:
+    """Ask for a function that rounds two floats to float16, and gives these in one integer, the first one last."""
+    body = 'uint r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a)); return r;'
+    return helpers.define("uint", "pack_halves", "float a, float b", body)
+
+
+def shuffle(helpers: Helpers, name: str, lanes: int, way: str) -> str:
+    """Ask for a function that gives a value that the work-item `d` further on in the subgroup, before, or either has.
 
     It is volatile, for a compiler could move what only some work-items need to where only these are.
     """
-    short, mode = ("shuffle_up", "up.b32 %0, %1, %2, 0") if backwards else ("shuffle", "down.b32 %0, %1, %2, 0x1f")
-    exchange = f'asm volatile("shfl.sync.{mode}, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d));'
+    short, mode, d = {
+        "before": ("shuffle_up", "up.b32 %0, %1, %2, 0", "d"),
+        "behind": ("shuffle", "down.b32 %0, %1, %2, 0x1f", "d"),
+        "either": ("shuffle_any", "idx.b32 %0, %1, %2, 0x1f", "(int)get_local_id(0) + d"),
+    }[way]
+    exchange = f'asm volatile("shfl.sync.{mode}, 0xffffffff;" : "=r"(r) : "r"(v), "r"({d}));'
     helpers.define("int", f"{short}_int", "int v, int d", f"int r; {exchange} return r;", key=f"_{short}")
     kind = vector_name(name, lanes)
     if name != "int":

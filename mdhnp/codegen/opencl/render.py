@@ -163,7 +163,8 @@ class _Kernel:
 
     def _store(self, s: ir.Store) -> None:
         buffer, value, space = s.buffer, self._values.value(s.value), SPACES[s.buffer.space]
-        name, offset, stride = memory_type(value.dtype), self._values.index(s.offset), self._values.index(s.stride)
+        kind = local_type if buffer.space == "local" else memory_type
+        name, offset, stride = kind(value.dtype), self._values.index(s.offset), self._values.index(s.stride)
         if s.imaginary is not None:
             function, other = self._helpers.scatter_pairs(name, value.lanes, space), self._values.value(s.imaginary)
             self._line(f"{function}({buffer.name} + {offset}, {value.text}, {other.text});")
@@ -179,7 +180,7 @@ class _Kernel:
             function = self._helpers.scatter(name, value.lanes, space, rest=s.done is not None)
             count = self._values.index(s.done or s.valid or constant(value.lanes))
             self._line(f"{function}({buffer.name} + {offset}, {stride}, {count}, {_stored(value)});")
-        elif value.dtype == HALF:
+        elif name == "half":
             at = f"{buffer.name} + {offset}"
             self._line(f"{self._helpers.stored_half(at, _stored(value), value.lanes, space)};")
         else:

@@ -128,6 +128,8 @@ class Values:
         if v.op == "pack_bytes":
             *values, number = [a.text for a in args]
             return Text(f"{ptx.pack_bytes(self._helpers, int(number.rstrip('u')))}({', '.join(values)})", v.dtype)
+        if v.op == "pack_halves":
+            return Text(f"{ptx.pack_halves(self._helpers)}({', '.join([a.text for a in args])})", v.dtype)
         if v.op in _IN_REGISTERS:
             return _IN_REGISTERS[v.op](args, v.dtype, v.lanes)
         return operation(v.op, args, v.dtype, v.lanes, self._helpers)
@@ -141,8 +143,8 @@ class Values:
         return Text(f"{name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
 
     def _shuffled(self, v: ir.Shuffled) -> Text:
-        function = ptx.shuffle(self._helpers, value_type(v.dtype), v.lanes, backwards=v.backwards)
-        distance = self.index(v.distance * -1 if v.backwards else v.distance)
+        function = ptx.shuffle(self._helpers, value_type(v.dtype), v.lanes, v.way)
+        distance = self.index(v.distance * -1 if v.way == "before" else v.distance)
         return Text(f"{function}({self.value(v.value).text}, {distance})", v.dtype, v.lanes)
 
     def _index_value(self, v: ir.IndexValue) -> Text:

@@ -110,10 +110,14 @@ def _together(graph: Graph, match: Match) -> Graph:
 
 @lru_cache(maxsize=16)
 def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
-    """Make rows of some steps, and give their inputs."""
+    """Make rows of some steps, and give their inputs.
+
+    Of what they leave to each other there may be more than indices of 32 bits can say if tiles of it follow each other.
+    """
     part, given = graph.subgraph(match)
     made = rows(_simpler(part))
-    return None if made is None else (made, given)
+    many = made is not None and any([one.wide for one in made.mdhoms])
+    return None if made is None or (many and streamed(made) is None) else (made, given)
 
 
 def _simpler(graph: Graph) -> Graph:

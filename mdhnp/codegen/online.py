@@ -1,0 +1,191 @@
+"""Rows in their online form on a GPU: scores never leave registers.
+
+Each subgroup has as many rows as the matrix instruction. Its lanes hold the scores of a tile as the instruction gives
+them; maps and reductions of scores are computed there (`online_steps.py`), and what is made of them is the left factor
+of the second product without moving (`online_products.py`). Tiles of both right factors lie in local memory, one of
+each while the next is being copied.
+
+Where factors may not be the sum of their parts (codegen/factors.py), the work-group computes its rows again by
+multiply-adds.
+
+Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", Sections 3.1 and 3.3.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from mdhnp.codegen.access import Context, store
+from mdhnp.codegen.factors import declare_doubt, doubtful, watch
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, most, variable
+from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
+from mdhnp.codegen.ir.values import Apply, Const, Register, in_type, splat
+from mdhnp.codegen.layers import group_ids
+from mdhnp.codegen.online_products import SMALLER, Columns, Products
+from mdhnp.codegen.online_steps import RowValues, Steps
+from mdhnp.codegen.reduce import Accumulators
+from mdhnp.mdh import Function, Rows
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.online import STAGES, fragments
+
+_FILLED, _ROUND, _AGAIN = (
+    Var("ahead", None, 0, inf),
+    Var("now", None, 0, inf, agreed=True),
+    Var("once_more", None, 0, inf, agreed=True),
+)
+_SLOT = Var("slot", None, 0, STAGES - 1, agreed=True)
+_SINGLE = np.dtype(np.float32)
+#: Blocks of results that are multiplied at a time.
+_BESIDE = 4
+
+
+def emit_online(h: Rows, c: Context) -> None:
+    """Build all tiles of some rows, and the results."""
+    found = fragments(h, ATOMS[c.s.atom])
+    assert found is not None
+    b, s, form = c.build, Steps(found, c), found.form
+    products = Products(s)
+    declare_doubt(c)
+    # Rows that have the most tiles come first.
+    group_ids(c, s.row if form.until is not None else None)
+    s.name_places()
+    watched = watch(c)
+    products.copy_queries(watched)
+    for n in [n for n in range(form.begin) if n != found.queries]:
+        s.step(n)
+    for before, _ in form.carried:
+        s.values[before] = tuple([tuple([b.declare("c", v) for v in some]) for some in s.values[before]])
+    rounds = _rounds(s)
+    with b.part() as fill:
+        products.fill(variable(_FILLED) * s.points, b.let(_SLOT, variable(_FILLED) % STAGES))
+    with b.part() as work:
+        slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
+        if watched is not None:
+            products.look(watched, slot)
+        scores = lambda: products.scores_by_atoms(slot)  # noqa: E731
+        _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
+    b.add(Pipeline(_FILLED, _ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
+    if watched is not None:
+        _again(s, products, rounds, watched)
+    for before, after in form.carried:
+        s.values[after] = s.values[before]
+    for n in range(form.end, len(form.mdhoms)):
+        s.step(n)
+    _store(s)
+
+
+def _rounds(s: Steps) -> Index:
+    """How many tiles there are of which some point counts for some row of the work-group."""
+    end = constant(s.all)
+    if s.form.until is not None:
+        end = most(least(end, s.first + (s.rows + s.form.until)), ZERO)
+    return s.build.named("tiles", (end + (s.points - 1)) // s.points)
+
+
+def _tile(
+    s: Steps, begin: Index, scores: Callable[[], Sequence[Sequence[Register]]],
+    result: Callable[[RowValues], Columns], *, exact: bool,
+) -> None:  # fmt: skip
+    """Compute a tile's steps, by what multiplies, and carry what it leaves to the next one."""
+    form, f = s.form, s.fragments
+    for n in range(form.begin, form.end):
+        if n == f.scores.step:
+            s.values[form.graph.values(n)[0]] = _finished(s, n, begin, scores())
+        elif n == f.result.step:
+            left = s.values[form.graph.steps[n].inputs[f.result.left[0]]]
+            counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(some)] for some in left]
+            _add_result(s, begin, result(tuple(map(tuple, counted))), exact=exact)
+        else:
+            s.step(n, begin)
+    for before, after in form.carried:
+        if after not in form.graph.values(f.result.step):
+            _assign(s, s.values[before], s.values[after])
+
+
+def _assign(s: Steps, targets: RowValues, values: RowValues) -> None:
+    for some, others in zip(targets, values, strict=True):
+        for target, value in zip(some, others, strict=True):
+            s.build.assign(target, value)
+
+
+def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]]) -> RowValues:
+    finish = s.form.mdhoms[n].finish
+    if finish is None:
+        return tuple(map(tuple, sums))
+    return tuple([
+        tuple([s.mapped(n, finish, p, block, begin, {0: v}, 1)[0] for block, v in enumerate(some)])
+        for p, some in enumerate(sums)
+    ])  # fmt: skip
+
+
+def _add_result(s: Steps, begin: Index, product: Columns, *, exact: bool) -> None:
+    """Multiply some columns at a time, and add them to what tiles before have left, which is in the same registers.
+
+    So few sums are in registers beside those of all tiles.
+    """
+    n = s.fragments.result.step
+    finish, old = s.form.mdhoms[n].finish, _carried_result(s)
+    assert finish is not None
+    finish = finish if exact else _of_finite(finish)
+    for first in range(0, s.blocks(n), _BESIDE):
+        for p, some in enumerate(product(first, min(first + _BESIDE, s.blocks(n)))):
+            for block, total in enumerate(some, first):
+                (new,) = s.apply(n, finish, p, block, s.place(n, p, block, begin), {0: total}, 1)
+                s.build.assign(old[p][block], new)
+
+
+def _of_finite(f: Function) -> Function:
+    """A sum without what it is where the sum so far is infinite: whatever that is, results are computed again.
+
+    Sums of products of float16 are infinite only where values are, which make NaN of all weights of 0.
+    """
+    (root,) = f.results
+    total, other = f.body[root].args
+    if f.body[root].op != "add" or f.body[other].op != "where":
+        return f
+    body = list(f.body)
+    body[root] = replace(body[root], args=(total, body[other].args[2]))
+    return replace(f, body=tuple(body))
+
+
+def _carried_result(s: Steps) -> RowValues:
+    """The sums of all tiles' products so far."""
+    value = s.form.graph.values(s.fragments.result.step)[0]
+    return s.values[next(before for before, after in s.form.carried if after == value)]
+
+
+def _again(s: Steps, products: Products, rounds: Index, watched: Register) -> None:
+    """Compute all tiles again without instructions, of what memory has: as many as there are, or none.
+
+    Work-items wait for each other there, which they cannot in a branch.
+    """
+    carried = {before: s.values[before] for before, _ in s.form.carried}
+    totals = [v for some in carried.values() for one in some for v in one if v.lanes > 1]
+    tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, _SINGLE))
+    s.build.add(Declare(tiles, ZERO))
+    with s.build.when([Truth(doubtful(s.c, Accumulators(tuple([(v,) for v in totals])), watched))]):
+        s.build.add(Assign(tiles, rounds))
+        s.build.assign(smaller, Const("1.0", _SINGLE))
+        for before, targets in carried.items():
+            s.step(s.form.graph.made_by[before][0])
+            _assign(s, targets, s.values[before])
+    s.values |= carried
+    with s.build.up_to(_AGAIN, variable(tiles)):
+        begin = s.build.named("begin", variable(_AGAIN) * s.points)
+        scores = lambda: products.scores_by_terms(begin)  # noqa: E731
+        _tile(s, begin, scores, lambda left: products.result_by_terms(left, begin), exact=True)
+    for some in _carried_result(s):
+        for total in some:
+            s.build.assign(total, Apply("multiply", (total, splat(smaller, total.lanes)), total.dtype, total.lanes))
+
+
+def _store(s: Steps) -> None:
+    """Store the results of rows that there are."""
+    n = len(s.form.mdhoms) - 1
+    one, (number,) = s.each[n], s.form.graph.values(n)
+    for p, some in enumerate(s.values[number]):
+        with s.build.when([Compare(s.places[p], "<", constant(s.count))]):
+            for block, value in enumerate(some):
+                store(one, 0, s.place(n, p, block), in_type("convert", value, one.h.outputs[0].dtype))

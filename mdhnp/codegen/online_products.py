@@ -1,0 +1,249 @@
+"""Both products of the online form: by matrix instructions, or again by multiply-adds; and what they read.
+
+Tiles of right factors lie in local memory, and so does the left factor of scores for all rows of a work-group. The
+other left factor is made of scores, in registers: the instruction adds up its terms in any order, so that they are
+those whose scores a lane has.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mdhnp.codegen.access import Point, load
+from mdhnp.codegen.factors import BITS, look, parts
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store
+from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
+from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
+from mdhnp.codegen.scalar import applied
+from mdhnp.schedule.layout import WIDEST
+from mdhnp.schedule.matrices import ACROSS, DOWN
+from mdhnp.schedule.online import Multiplied, sizes, stride, together
+from mdhnp.schedule.schedule import Schedule
+
+_SINGLE = np.dtype(np.float32)
+#: Parts of numbers from 2**-149 on, the least of float32, are exact of those so many times as large: with such scores
+#: instructions multiply, so that their sums are to be multiplied by `SMALLER`.
+_LARGER, SMALLER = "18446744073709551616.0", "5.421010862427522e-20"
+
+#: Gives, of some blocks of columns, the sums of each row.
+Columns = Callable[[int, int], Sequence[Sequence[Value]]]
+
+
+class Products:
+    """The local memory of factors, and sums of their products."""
+
+    def __init__(self, s: Steps) -> None:
+        f, self._s, self._build, self._atom = s.fragments, s, s.build, s.atom
+        self._terms = f.form.mdhoms[f.scores.step].extents[f.scores.terms]
+        self._wide = f.form.mdhoms[f.result.step].extents[f.result.columns]
+        each = [n // s.atom.itemsize for n in sizes(f, s.atom, s.rows, s.points)]
+        dtype, packed = np.dtype(s.atom.operand), s.atom.packed > 1
+        self._queries, self._first, self._second = (
+            Buffer(f"{name}_l", dtype, "local", packed=packed) for name in ("queries", "first", "second")
+        )
+        self._factors = (f.scores, self._first), (f.result, self._second)
+        for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
+            s.build.add(AllocLocal(buffer, size, aligned=True))
+        #: Where scores wait that are multiplied without instructions.
+        self._scores = replace(self._first, dtype=_SINGLE, packed=False)
+
+    def copy_queries(self, watched: Register | None) -> None:
+        """Compute the left factor of scores for all rows of the work-group."""
+        b, n, apart = self._build, self._s.fragments.queries, stride(self._atom, self._terms)
+        e = Var("e", None, 0, self._s.rows * self._terms - 1)
+        end = Compare(variable(e), "<", constant(self._s.rows * self._terms))
+        with b.loop(e, self._s.item, end, self._s.c.s.work_items):
+            row, column = b.named("y", variable(e) // self._terms), b.named("x", variable(e) % self._terms)
+            at = b.named("at", self._s.kept(self._s.first + row))
+            (value,) = self._s.apply(n, self._s.form.mdhoms[n].scalar, 0, 0, self._s.point(n, at, column), {})
+            value = b.name("q", value)
+            if watched is not None:
+                look(self._s.c, watched, [value])
+            b.add(Store(replace(self._queries, phase=1), row * apart + column, value))
+
+    def fill(self, begin: Index, slot: Index) -> None:
+        """Start to copy the tiles of both right factors from a point on."""
+        for one, buffer in self._factors:
+            n, across, lanes = one.step, self._across(one), together(self._s.fragments, one)
+            h, number, access = self._s.form.mdhoms[n], *one.right
+            s = replace(Schedule.plain(h.extents, len(h.inputs)), vector_dim=across, vector_width=lanes)
+            self._build.comment(f"The next tile of {self._s.each[n].buffer(h.inputs[number]).name} to local memory")
+            for row, column, target in self._shares(one, slot):
+                point = self._build.named("at", begin + row)
+                at = dict(self._s.point(n, ZERO).point) | {self._s.form.streamed[n]: point, across: column}
+                source = load(replace(self._s.each[n], s=s), number, access, Point(at, at, lanes))
+                assert isinstance(source, Load)
+                if self._s.ragged:
+                    guard = (Compare(point, "<", constant(self._s.all)),)
+                    source = replace(source, guard=guard, outside=Outside("0", h.inputs[number].dtype))
+                self._build.add(Copy(buffer, target, source, asynchronous=True))
+
+    def look(self, watched: Register, slot: Index) -> None:
+        """Look at what the work-item has copied of the current tiles."""
+        for one, buffer in self._factors:
+            for _, _, target in self._shares(one, slot):
+                each = [Load(buffer, target + n) for n in range(together(self._s.fragments, one))]
+                look(self._s.c, watched, [self._build.name("seen", value) for value in each])
+
+    def _across(self, one: Multiplied) -> int:
+        """The dimension of a right factor along which its rows in local memory are."""
+        return one.terms if self._s.form.streamed[one.step] == one.columns else one.columns
+
+    def _shares(self, one: Multiplied, slot: Index) -> Iterator[tuple[Index, Index, Index]]:
+        """What a work-item copies of a tile, some neighbours of a row at once: rows, columns, and where they lie."""
+        b, lanes = self._build, together(self._s.fragments, one)
+        wide = self._s.form.mdhoms[one.step].extents[self._across(one)]
+        apart, total = stride(self._atom, wide), self._s.points * wide // lanes
+        for first in range(0, total, self._s.c.s.work_items):
+            e = self._s.item + first
+            row, column = b.named("y", e // (wide // lanes)), b.named("x", e % (wide // lanes) * lanes)
+            with b.when([Compare(e, "<", constant(total))]):
+                yield row, column, slot * (self._s.points * apart) + row * apart + column
+
+    def _zeros(self, first: int, last: int) -> list[list[Register]]:
+        zero = splat(Const("0.0", _SINGLE), 2)
+        return [[self._build.declare("acc", zero) for _ in range(first, last)] for _ in range(HALVES)]
+
+    def scores_by_atoms(self, slot: Index) -> list[list[Register]]:
+        """The scores of a tile: a subgroup's rows by all points, some terms after the other."""
+        b, atom, sums = self._build, self._atom, self._zeros(0, self._s.points // BLOCK)
+        depth, apart = atom.shape[2], stride(atom, self._terms)
+        wide, lane = WIDEST // atom.itemsize, self._s.lane
+        near, block, half_ = lane % DOWN, lane // DOWN % 2, lane // (2 * DOWN)
+        queries = (self._s.warp * (DOWN * HALVES) + near + block * DOWN) * apart + half_ * wide
+        keys = slot * (self._s.points * apart) + (near + half_ * BLOCK) * apart + block * wide
+        queries, keys = b.named("from", queries), b.named("from", keys)
+        k = Var("k", None, 0, self._terms - depth)
+        with b.up_to(k, self._terms, depth):
+            left = self._parts(self._s.fragments.scores, "a", self._matrices(self._queries, queries + variable(k), 4))
+            for first in range(0, self._s.points // BLOCK, 2):
+                found = self._matrices(self._first, keys + variable(k) + first * BLOCK * apart, 4)
+                for n in range(2):
+                    right = self._parts(self._s.fragments.scores, "b", found[2 * n : 2 * n + 2])
+                    self._multiply(sums, first + n, left, right)
+        return sums
+
+    def _matrices(self, buffer: Buffer, at: Index, blocks: int, *, turned: bool = False) -> tuple[Register, ...]:
+        dtype = BITS if self._atom.packed > 1 else buffer.dtype
+        into = tuple([self._build.register("f", dtype) for _ in range(blocks)])
+        self._build.add(LoadMatrix(into, buffer, at, turned))
+        return into
+
+    def _parts(self, one: Multiplied, stem: str, values: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
+        if self._atom.packed > 1:
+            return (tuple(values),)
+        return parts(self._s.each[one.step], self._atom, stem, one.left[0], tuple(values))
+
+    def _multiply(
+        self, sums: list[list[Register]], block: int, left: Sequence[tuple[Value, ...]],
+        right: Sequence[tuple[Value, ...]],
+    ) -> None:  # fmt: skip
+        into = tuple([some[block] for some in sums])
+        for one, other in ((1, 0), (0, 1), (0, 0)) if self._atom.split else ((0, 0),):
+            self._build.add(MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
+
+    def result_by_atoms(self, left: RowValues, slot: Index) -> Columns:
+        """What multiplies what was made of scores by some blocks of the second right factor's columns."""
+        depth = self._atom.shape[2] // BLOCK
+        factors = [
+            self._left_factor([some[n : n + depth] for some in left]) for n in range(0, self._s.points // BLOCK, depth)
+        ]
+        load = self._turned(slot) if self._atom.packed > 1 else self._element(slot)
+
+        def product(first: int, last: int) -> Sequence[Sequence[Value]]:
+            sums = self._zeros(first, last)
+            for n, factor in enumerate(factors):
+                for block in range(first, last, 2):
+                    for k, values in enumerate(load(n, block, min(last - block, 2))):
+                        right = self._parts(self._s.fragments.result, "b", values)
+                        self._multiply(sums, block + k - first, factor, right)
+            return sums
+
+        return product
+
+    def _element(self, slot: Index) -> Callable[[int, int, int], list[tuple[Value, ...]]]:
+        """What loads some blocks of the second right factor by elements, of the terms whose scores a lane has."""
+        b, apart = self._build, stride(self._atom, self._wide)
+        at = b.named("from", (slot * self._s.points + self._s.beside * 2) * apart + self._s.lane // ACROSS)
+
+        def loaded(n: int, block: int, count: int) -> list[tuple[Value, ...]]:
+            first = at + (n * BLOCK * apart + block * BLOCK)
+            each = [first + k * BLOCK for k in range(count)]
+            return [tuple([b.name("b", Load(self._second, where + t * apart)) for t in range(2)]) for where in each]
+
+        return loaded
+
+    def _turned(self, slot: Index) -> Callable[[int, int, int], list[tuple[Value, ...]]]:
+        """The same by matrices of 2-byte elements, which are turned: lanes point at rows of terms."""
+        b, apart, lane = self._build, stride(self._atom, self._wide), self._s.lane
+        row = slot * self._s.points + lane % (2 * DOWN)
+        at = b.named("from", row * apart + lane // (2 * DOWN) * BLOCK)
+
+        def loaded(n: int, block: int, count: int) -> list[tuple[Value, ...]]:
+            where = at + (n * 2 * BLOCK * apart + block * BLOCK)
+            found = self._matrices(self._second, where, 2 * count, turned=True)
+            return [found[2 * k : 2 * k + 2] for k in range(count)]
+
+        return loaded
+
+    def _left_factor(self, rows: Sequence[Sequence[Register]]) -> tuple[tuple[Value, ...], ...]:
+        """Blocks of scores as the instruction takes them: neighbours in a register, or half of its terms apart."""
+        b, found = self._build, list[Value]()
+        if self._atom.packed > 1:
+            for pairs in zip(*rows, strict=True):
+                each = [tuple([half(pair, 1, upper=u) for u in (False, True)]) for pair in pairs]
+                found += [b.name("a", Apply("pack_halves", pair, BITS)) for pair in each]
+            return (tuple(found),)
+        for upper in (False, True):
+            for (pair,) in rows:
+                value = half(pair, 1, upper=upper)
+                found.append(b.name("a", applied("multiply", value, Const(_LARGER, _SINGLE))))
+        return self._parts(self._s.fragments.result, "a", found)
+
+    def scores_by_terms(self, begin: Index) -> list[list[Register]]:
+        b, f, one, apart = (
+            self._build,
+            self._s.fragments,
+            self._s.each[self._s.fragments.scores.step],
+            stride(self._atom, self._terms),
+        )
+        sums, n = self._zeros(0, self._s.points // BLOCK), self._s.fragments.scores.step
+        k = Var("k", None, 0, self._terms - 1)
+        with b.up_to(k, self._terms):
+            left = [b.name("a", Load(self._queries, row * apart + variable(k))) for row in self._s.local]
+            for block in range(self._s.points // BLOCK):
+                at = self._s.place(n, 0, block, begin)
+                at = replace(at, point={**at.point, f.scores.terms: variable(k)})
+                right = b.name("b", load(one, *f.scores.right, at))
+                for p, value in enumerate(left):
+                    term = Apply("multiply", (value, right), _SINGLE, 2)
+                    b.assign(sums[p][block], Apply("add", (sums[p][block], term), _SINGLE, 2))
+        return sums
+
+    def result_by_terms(self, left: RowValues, begin: Index) -> Columns:
+        """The same of the second product, through local memory, since lanes have terms of their own."""
+        b, f, n = self._build, self._s.fragments, self._s.fragments.result.step
+        for row, some in zip(self._s.local, left, strict=True):
+            for block, pair in enumerate(some):
+                for u in (False, True):
+                    where = row * self._s.points + (self._s.beside * 2 + block * BLOCK + u)
+                    b.add(Store(self._scores, where, half(pair, 1, upper=u)))
+        end = least(constant(self._s.points), constant(self._s.all) - begin)
+
+        def product(first: int, last: int) -> Sequence[Sequence[Value]]:
+            sums, k = self._zeros(first, last), Var("k", None, 0, self._s.points - 1)
+            with b.loop(k, ZERO, Compare(variable(k), "<", end)):
+                values = [b.name("a", Load(self._scores, row * self._s.points + variable(k))) for row in self._s.local]
+                for block in range(first, last):
+                    at = self._s.place(n, 0, block, begin)
+                    at = replace(at, point={**at.point, f.result.terms: begin + variable(k)})
+                    right = b.name("b", load(self._s.each[n], *f.result.right, at))
+                    for p, value in enumerate(values):
+                        term = Apply("multiply", (value, right), _SINGLE, 2)
+                        target = sums[p][block - first]
+                        b.assign(target, Apply("add", (target, term), _SINGLE, 2))
+            return [[*some] for some in sums]
+
+        return product

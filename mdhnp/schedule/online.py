@@ -1,0 +1,253 @@
+"""Schedules of the online form for GPUs: both products by matrix instructions, scores and all carried in registers.
+
+A work-group has some rows, each subgroup as many of them as the instruction has; tiles of both right factors are copied
+to local memory while the tiles before are used. The schedule's own tile says how many rows and points that is, `atom`
+the instruction, `atom_dims` what it multiplies in the last product: rows, columns, and what is streamed. There are no
+`steps`, since the instruction says where all elements are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from mdhnp.fusion.streamed import Streamed, streamed
+from mdhnp.mdh import Rows, View, is_product
+from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.layout import WIDEST
+from mdhnp.schedule.matrices import Factor, allowed, axis_of, operands, products
+from mdhnp.schedule.rows import rows_plain
+from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
+
+#: Rows of a work-group, and points of a tile, the best first (NVIDIA H200).
+_ROWS, _POINTS = (64, 128), (32, 64)
+#: Columns of results and terms of scores, at most: more results, or copies, are not near any more.
+_MOST = 128
+#: Columns of results whose sums leave registers for scores of many points.
+_FEW = 64
+#: Tiles of each right factor in local memory.
+STAGES = 2
+#: Columns of an instruction's block; bytes that are copied at once, at least.
+_BLOCK, _LEAST = 8, 4
+#: Bytes in which work-items tell each other that an instruction may be wrong.
+_FLAG = 4
+
+
+class Multiplied(NamedTuple):
+    """A product of the online form: the number of its step, its dimensions, and the inputs that are its factors."""
+
+    step: int
+    rows: int
+    columns: int
+    terms: int
+    left: Factor
+    right: Factor
+
+
+class Fragments(NamedTuple):
+    """What the kernel must know of an online form whose values are fragments of matrices."""
+
+    form: Streamed
+    #: The product that makes scores, and the one that reduces them.
+    scores: Multiplied
+    result: Multiplied
+    #: The step that makes the left factor of scores, which lies in local memory.
+    queries: int
+    #: Of each step the dimension along which a row's values lie: -1 where a row has one.
+    columns: tuple[int, ...]
+
+
+def fragments(h: Rows, atom: Atom) -> Fragments | None:
+    """Say how an instruction computes the online form of rows; None where there is none, or it cannot."""
+    form = streamed(h)
+    if form is None or atom.wide or atom.places > 1:
+        return None
+    mdhoms, numbers = form.mdhoms, range(form.begin, form.end)
+    found = [_multiplied(form, n) for n in numbers if is_product(mdhoms[n], form.shared[n])]
+    if len(found) != 2 or None in found:
+        return None
+    scores, result = found
+    assert scores is not None
+    assert result is not None
+    makes = form.graph.made_by.get(form.graph.steps[scores.step].inputs[scores.left[0]])
+    columns = [_columns(form, n) for n in range(len(mdhoms))]
+    if makes is None or None in columns:
+        return None
+    made = Fragments(form, scores, result, makes[0], tuple([d for d in columns if d is not None]))
+    return made if _fits(made, atom) else None
+
+
+def _multiplied(form: Streamed, n: int) -> Multiplied | None:
+    """A product of some rows by a matrix, along or across what is streamed."""
+    h, along, dim = form.mdhoms[n], form.shared[n], form.streamed[n]
+    terms = [d for d in h.dims("pw") if h.extents[d] > 1]
+    columns = [d for d in h.dims("cc") if d not in along and h.extents[d] > 1]
+    if len(terms) != 1 or len(columns) != 1 or dim not in (*terms, *columns):
+        return None
+    dims = along[-1], columns[0], terms[0]
+    found, sides = products(h), operands(h, *dims)
+    if found is None or sides is None or [len(some) for some in found] != [1] or found[0][0].negated:
+        return None
+    (left,), (right,) = sides
+    return Multiplied(n, *dims, left, right)
+
+
+def _columns(form: Streamed, n: int) -> int | None:
+    """The dimension along which a row has several values; -1 for none, None where there are several."""
+    h = form.mdhoms[n]
+    terms = [] if is_product(h, form.shared[n]) else h.dims("pw")
+    found = [d for d in (*h.dims("cc"), *terms) if d not in form.shared[n] and h.extents[d] > 1]
+    return None if len(found) > 1 else found[0] if found else -1
+
+
+def _fits(f: Fragments, atom: Atom) -> bool:
+    """Whether all that is computed is made of fragments, and of what is read element by element."""
+    form, graph, mdhoms = f.form, f.form.graph, f.form.mdhoms
+    first, second = mdhoms[f.scores.step], mdhoms[f.result.step]
+    wide, terms = second.extents[f.result.columns], first.extents[f.scores.terms]
+    *_, depth = atom.shape
+    if wide % max(depth, _BLOCK) or terms % depth or max(wide, terms) > _MOST:
+        return False
+    if atom not in allowed(first) or not _multiplies(f, atom):
+        return False
+    if f.scores.columns != form.streamed[f.scores.step] or f.result.terms != form.streamed[f.result.step]:
+        return False
+    once = tuple(graph.readers(graph.values(f.queries)[0])) == (f.scores.step,)
+    if not once or f.queries >= form.begin or mdhoms[f.queries].dims("pw"):
+        return False
+    for n, step in enumerate(graph.steps):
+        h, product = mdhoms[n], n in (f.scores.step, f.result.step)
+        reduced = [d for d in h.dims("pw") if h.extents[d] > 1]
+        if not product and (reduced not in ([], [form.streamed[n]]) or (reduced and not form.begin <= n < form.end)):
+            return False
+        if len(h.outputs) > 1 and f.columns[n] >= 0:
+            return False
+        if not all([_is_read(f, n, p, v) for p, v in step.reads]):
+            return False
+    return all([_is_matrix(f, one) for one in (f.scores, f.result)])
+
+
+def _multiplies(f: Fragments, atom: Atom) -> bool:
+    """Whether an instruction's operands hold what is made of scores, and values.
+
+    Results of float16 are no less exact where scores are rounded to that, too: each is a mean of values, by weights
+    that are off by 2**-11 of themselves at most.
+    """
+    h = f.form.mdhoms[f.result.step]
+    if atom in allowed(h):
+        return True
+    kinds = {f.form.outputs[0].dtype.name, h.inputs[f.result.right[0]].dtype.name}
+    return kinds == {"float16"} == {atom.operand} and h.precision != "fixed"
+
+
+def _is_read(f: Fragments, n: int, value: int, view: View) -> bool:
+    """Whether a step reads arrays as they are, and of values those of its own place."""
+    graph = f.form.graph
+    if view.indirect or view.slices or not _lies_inside(view, f.form.mdhoms[n].extents):
+        return False
+    if value not in graph.made_by or graph.made_by[value][0] == f.queries:
+        return True
+    column, here = f.columns[graph.made_by[value][0]], f.columns[n]
+    if n == f.result.step:
+        here = f.result.terms if column == f.form.streamed[graph.made_by[value][0]] >= 0 else here
+    moved = {d for access in view.accesses for i in access for d in i.dims()} - {*f.form.shared[n]}
+    dims = {d for d in moved if f.form.mdhoms[n].extents[d] > 1}
+    return dims <= {here} and (not dims or column >= 0)
+
+
+def _lies_inside(view: View, extents: Sequence[int]) -> bool:
+    """Whether nothing is read beyond an array's borders, whatever its boundary mode."""
+    spans = [(i.span(extents), size) for access in view.accesses for i, size in zip(access, view.shape, strict=True)]
+    return view.boundary is None or all([low >= 0 and high < size for (low, high), size in spans])
+
+
+def _is_matrix(f: Fragments, one: Multiplied) -> bool:
+    """Whether the right factor is an array with an axis for its columns, and one for its terms."""
+    h, step = f.form.mdhoms[one.step], f.form.graph.steps[one.step]
+    given = step.inputs[one.right[0]] not in f.form.graph.made_by
+    if not given or None in (axis_of(h, one.right, one.columns), axis_of(h, one.right, one.terms)):
+        return False
+    return together(f, one) * h.inputs[one.right[0]].dtype.itemsize >= _LEAST
+
+
+def together(f: Fragments, one: Multiplied) -> int:
+    """Return how many neighbours of a row of the right factor are copied at once: all begin at multiples of so many."""
+    h, (number, access) = f.form.mdhoms[one.step], one.right
+    view, across = h.inputs[number], one.terms if one.columns == f.form.streamed[one.step] else one.columns
+    at, count = view.linear(view.accesses[access]), WIDEST // view.dtype.itemsize
+    if at.coefficients[across] != 1:
+        return 1
+    others = [n for d, n in enumerate(at.coefficients) if d != across and h.extents[d] > 1]
+    while count > 1 and any([n % count for n in (*others, at.constant, h.extents[across])]):
+        count //= 2
+    return count
+
+
+def online_memory(f: Fragments, s: Schedule) -> int:
+    """Return the bytes of local memory: of the queries, and of both right factors' tiles."""
+    rows, points = _tile(f, s)
+    return sum([-(-n // WIDEST) * WIDEST for n in sizes(f, ATOMS[s.atom], rows, points)]) + _FLAG
+
+
+def sizes(f: Fragments, atom: Atom, rows: int, points: int) -> tuple[int, int, int]:
+    """Return the bytes of queries, and of as many tiles of each right factor as there are at a time."""
+    terms, wide = (
+        f.form.mdhoms[f.scores.step].extents[f.scores.terms],
+        f.form.mdhoms[f.result.step].extents[f.result.columns],
+    )
+    each = rows * stride(atom, terms), STAGES * points * stride(atom, terms), STAGES * points * stride(atom, wide)
+    # What is computed again without instructions has scores where tiles of the first factor were.
+    queries, first, second = [n * atom.itemsize for n in each]
+    again = rows * points * atom.itemsize if atom.split else 0
+    return queries, max(first, again), second
+
+
+def stride(atom: Atom, columns: int) -> int:
+    """Return how far rows lie apart, so that eight of them begin in different banks of local memory."""
+    return columns + WIDEST // atom.itemsize
+
+
+def _tile(f: Fragments, s: Schedule) -> tuple[int, int]:
+    return s.local_tile[f.form.shared[-1][-1]], s.local_tile[s.streamed]
+
+
+def check_online(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule where a schedule's instruction cannot compute the online form of rows."""
+    require(s.atom in caps.atoms, f"atom: the device has no {s.atom}")
+    found = fragments(h, ATOMS[s.atom])
+    require(found is not None, f"atom: {s.atom} cannot compute both products of an online form")
+    assert found is not None
+    require(s.streamed == found.form.dim, f"streamed: the online form is along {found.form.dim}")
+    rows, points = _tile(found, s)
+    items = rows // ATOMS[s.atom].shape[0] * ATOMS[s.atom].lanes
+    plain = online_schedule(h, found, s.atom, rows, points)
+    require(rows % ATOMS[s.atom].shape[0] == 0, f"local_tile: {rows} rows are none of subgroups")
+    require(points % 16 == 0, f"local_tile: {points} points are none of instructions")
+    require(s == plain, "rows: tiles of rows and of what is streamed, only")
+    require(items <= caps.max_work_group, f"num_wi: {items}, the device allows {caps.max_work_group}")
+    require(caps.async_copies and caps.subgroup == 32, "atom: tiles are copied ahead, and subgroups exchange registers")
+
+
+def online_schedule(h: Rows, f: Fragments, atom: str, rows: int, points: int) -> Schedule:
+    """Return the schedule of so many rows and points at a time."""
+    shared, last = h.shared[-1], f.form.mdhoms[f.result.step]
+    count = (*[1 for _ in shared[1:]], rows)
+    groups = tile_counts([h.extents[d] for d in shared], count)
+    items = rows // ATOMS[atom].shape[0] * ATOMS[atom].lanes
+    plain = rows_plain(h, count, tuple(groups), items, f.form.dim, points)
+    columns = next(d for d in last.dims("cc") if d == f.result.columns)
+    return replace(plain, atom=atom, atom_dims=(shared[-1], columns, f.form.dim), stages=STAGES)
+
+
+def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield schedules of the online form by the device's instructions, the most likely first."""
+    for atom in [ATOMS[name] for name in caps.atoms]:
+        found = fragments(h, atom)
+        if found is None:
+            continue
+        # Of numbers in two parts, more of a tile are split at once, where registers are enough.
+        many = atom.split and found.form.mdhoms[found.result.step].extents[found.result.columns] <= _FEW
+        for points in sorted(_POINTS, reverse=many):
+            for rows in _ROWS:
+                if prod(h.extents) and rows <= max(h.extents[h.shared[-1][-1]], _ROWS[0]):
+                    yield online_schedule(h, found, atom.name, rows, points)

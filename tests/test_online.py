@@ -1,0 +1,198 @@
+"""Rows in their online form by matrix instructions, with scores in registers: run in the IR, which takes no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from guards import unwritten
+from ir_run import run
+from ir_walk import walk_all
+from running import lowered
+from schedules import CAPS, MATRICES
+
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.frontend.attention import _traced
+from mdhnp.frontend.fuse import arrays_of, described
+from mdhnp.mdh import Rows
+from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.default import candidates, default
+from mdhnp.schedule.online import online_candidates
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+
+#: Leading axes of queries, and of keys and values; queries, keys, features, features of values.
+SHAPES = {
+    "whole tiles": ((), (), 64, 64, 8, 16), "one short tile": ((), (), 70, 37, 16, 8),
+    "heads": ((2,), (2,), 40, 50, 8, 8), "shared keys": ((2, 2), (2, 1), 33, 65, 24, 40),
+}  # fmt: skip
+
+
+def _attention(q: Any, k: Any, v: Any, mask: Any = None, *, causal: bool = False, scale: float = 0.5) -> Any:
+    scores = scale * q @ k.swapaxes(-1, -2)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    with np.errstate(all="ignore"):
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return powers @ v / powers.sum(axis=-1, keepdims=True)
+
+
+def _operands(shape: Any, dtype: str = "f4") -> tuple[list[Any], np.random.Generator]:
+    of_q, of_k, n, m, d, e = shape
+    rng = np.random.default_rng(n + m)
+    return [rng.normal(size=s).astype(dtype) for s in ((*of_q, n, d), (*of_k, m, d), (*of_k, m, e))], rng
+
+
+def _rows(arrays: list[Any], **how: Any) -> tuple[Rows, list[Any]]:
+    """Attention as one step, and the arrays it takes."""
+    found = described(_traced(0.5, how.get("causal", False)), arrays, arrays_of(len(arrays)))
+    (step,) = found.graph.steps
+    assert isinstance(step.mdhom, Rows)
+    return step.mdhom, [arrays[p] for p in step.inputs]
+
+
+def _first(h: Rows) -> Schedule:
+    (stage,) = lowered(h)
+    return next(s for s in candidates(stage.mdhom, MATRICES) if s.atom)
+
+
+def _run(h: Rows, arrays: list[Any], s: Schedule) -> tuple[Any, set[bool]]:
+    """The result, and whether it was doubtful: in some work-groups it may be."""
+    (output,), steps = [unwritten(v.shape, v.dtype) for v in h.outputs], lowered(h)
+    check(steps[0].mdhom, s, MATRICES)
+    program, built = generate(steps, [s], MATRICES, default), procedures(steps, [s], MATRICES, default)
+    (doubtful,) = run(program, built, arrays, [output])
+    return output, doubtful
+
+
+@pytest.mark.parametrize("options", ["plain", "causal", "mask", "bias, causal"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values(shape: str, options: str) -> None:
+    arrays, rng = _operands(SHAPES[shape])
+    of_q, _, n, m, *_ = SHAPES[shape]
+    causal = "causal" in options
+    if "mask" in options:
+        some = rng.random((*of_q, n, m)) > 0.4
+        some[..., n // 2, :] = False  # nothing counts for one
+        arrays.append(some)
+    elif "bias" in options:
+        arrays.append(rng.normal(size=(m,)).astype("f4"))
+    h, given = _rows(arrays, causal=causal)
+    got, doubtful = _run(h, given, _first(h))
+    assert doubtful == {False}
+    want = _attention(*[a if a.dtype == bool else a.astype("f8") for a in arrays], causal=causal)
+    np.testing.assert_allclose(got, want, rtol=0, atol=5e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [((), (), 64, 96, 32, 16), ((2, 2), (2, 1), 33, 65, 32, 16)])
+def test_values_of_float16(shape: Any, causal: bool) -> None:
+    """Weights are rounded to float16, beside results that are."""
+    arrays, rng = _operands(shape, "f2")
+    arrays.append(rng.random(shape[2:4]) > 0.3)
+    h, given = _rows(arrays, causal=causal)
+    got, doubtful = _run(h, given, _first(h))
+    assert got.dtype == np.float16
+    assert doubtful == set()
+    want = _attention(*[a if a.dtype == bool else a.astype("f8") for a in arrays], causal=causal)
+    assert np.isnan(got).tolist() == np.isnan(want).tolist()
+    np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("which", "value"), [(0, 1e-36), (1, 1e-36), (2, 1e-37), (0, np.nan), (2, np.inf), (2, np.nan), (2, 1e30)]
+)
+def test_numbers_whose_parts_are_not_they_are_multiplied_again(which: int, value: float) -> None:
+    """In the work-group that has them, by multiply-adds."""
+    arrays, _ = _operands(SHAPES["one short tile"])
+    arrays[which][3, 5] = value
+    h, given = _rows(arrays, causal=True)
+    got, doubtful = _run(h, given, _first(h))
+    assert True in doubtful
+    want = _attention(*[a.astype("f8") for a in arrays], causal=True)
+    assert np.isnan(got).tolist() == np.isnan(want).tolist()
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=5e-6)
+
+
+def test_weights_so_small_that_they_have_no_parts() -> None:
+    """Where the keys that count most have values of 0, those of the others are all that there is."""
+    (q, k, v), _ = _operands(SHAPES["whole tiles"])
+    bias = np.where(np.arange(64) < 4, 0.0, -86.0).astype("f4")
+    v[:4] = 0
+    h, given = _rows([q, k, v, bias])
+    got, doubtful = _run(h, given, _first(h))
+    assert doubtful == {False}
+    want = _attention(*[a.astype("f8") for a in (q, k, v, bias)])
+    np.testing.assert_allclose(got, want, rtol=0, atol=3e-5 * abs(want).max())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_walk(causal: bool) -> None:
+    """Nobody reads what another one is writing, and all indices lie in their ranges."""
+    arrays, _ = _operands(SHAPES["heads"])
+    h, _ = _rows(arrays, causal=causal)
+    steps, s = lowered(h), _first(h)
+    program, built = generate(steps, [s], MATRICES, default), procedures(steps, [s], MATRICES, default)
+    walk_all(program, built, steps, steps=10**6)
+
+
+def test_every_candidate_is_legal_and_computes_the_same() -> None:
+    arrays, _ = _operands(SHAPES["shared keys"])
+    h, given = _rows(arrays)
+    (stage,) = lowered(h)
+    assert isinstance(stage.mdhom, Rows)
+    found, want = [*online_candidates(stage.mdhom, MATRICES)], _attention(*[a.astype("f8") for a in arrays])
+    assert found
+    for s in found:
+        np.testing.assert_allclose(_run(h, given, s)[0], want, rtol=0, atol=5e-6)
+
+
+def test_tiles_that_a_mask_leaves_out_are_not_computed() -> None:
+    """Of the first rows only the first tile is: what later keys hold does not matter."""
+    arrays, _ = _operands(((), (), 64, 128, 8, 8))
+    arrays[1][64:] = arrays[2][64:] = np.nan
+    h, given = _rows(arrays, causal=True)
+    got, doubtful = _run(h, given, _first(h))
+    assert doubtful == {False}
+    assert np.isfinite(got).all()
+
+
+def test_memory_does_not_grow_with_the_keys() -> None:
+    needed = set()
+    for keys in (1000, 1 << 20):
+        h, _ = _rows([np.empty(s, np.float32) for s in ((70, 64), (keys, 64), (keys, 64))])
+        (stage,) = lowered(h)
+        needed.add(local_memory(stage.mdhom, _first(h), MATRICES))
+    assert len(needed) == 1
+
+
+@pytest.mark.parametrize(
+    "shape", [((), (), 64, 64, 8, 12), ((), (), 64, 64, 12, 8), ((), (), 64, 64, 8, 136), ((), (), 64, 64, 136, 8)]
+)
+def test_what_is_no_multiple_or_too_wide_has_no_such_schedule(shape: Any) -> None:
+    h, _ = _rows(_operands(shape)[0])
+    (stage,) = lowered(h)
+    assert not any(s.atom for s in candidates(stage.mdhom, MATRICES))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.at(0, local_tile=8), "8 rows are none of subgroups"),
+        (lambda s: s.at(2, local_tile=24), "24 points are none of instructions"),
+        (lambda s: replace(s, atom="f16"), "f16 cannot compute both products"),
+        (lambda s: replace(s, stages=3), "only"),
+    ],
+)
+def test_illegal_schedules(change: Callable[[Schedule], Schedule], words: str) -> None:
+    h, _ = _rows(_operands(SHAPES["whole tiles"])[0])
+    (stage,) = lowered(h)
+    with pytest.raises(IllegalSchedule, match=words):
+        check(stage.mdhom, change(_first(h)), MATRICES)
+    with pytest.raises(IllegalSchedule, match="the device has no"):
+        check(stage.mdhom, _first(h), CAPS)
