@@ -14,11 +14,13 @@ from ir_walk import walk_all
 from running import lowered
 from schedules import CAPS, MATRICES
 
+from mdhnp import config
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.frontend.attention import _traced
-from mdhnp.frontend.fuse import arrays_of, described
+from mdhnp.frontend.fuse import Fused, arrays_of, described
 from mdhnp.mdh import Rows
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.online import online_candidates
@@ -150,6 +152,54 @@ def test_every_candidate_is_legal_and_computes_the_same() -> None:
     assert found
     for s in found:
         np.testing.assert_allclose(_run(h, given, s)[0], want, rtol=0, atol=5e-6)
+
+
+def test_float64_is_computed_without_instructions() -> None:
+    """Whose blocks are no registers."""
+    h, _ = _rows(_operands(SHAPES["one short tile"], "f8")[0])
+    steps = lowered(h)
+    (stage,) = steps
+    assert isinstance(stage.mdhom, Rows)
+    assert not [*online_candidates(stage.mdhom, MATRICES)]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_one_product_of_tf32_is_not_taken(dtype: str) -> None:
+    """Whose factors are not what the kernel makes of them."""
+    with config(precision="default"):
+        arrays, rng = _operands(((), (), 64, 96, 32, 16), dtype)
+        arrays.append(rng.random((64, 96)) > 0.3)
+        h, given = _rows(arrays)
+        (stage,) = lowered(h)
+        assert isinstance(stage.mdhom, Rows)
+        for s in online_candidates(stage.mdhom, MATRICES):
+            assert s.atom in ("3xtf32", "f16")
+            want = _attention(*[a if a.dtype == bool else a.astype("f8") for a in arrays])
+            np.testing.assert_allclose(_run(h, given, s)[0], want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("weights", [lambda s: np.maximum(s, 0), lambda s: np.exp(s - s.max(axis=-1)[:, None]) * 3e4])
+def test_values_of_float16_have_weights_of_1_at_most(weights: Any) -> None:
+    """What may be larger than float16 holds is not rounded to that."""
+    q, k, v = _operands(((), (), 64, 96, 32, 16), "f2")[0]
+    found = described(Fused(lambda q, k, v: weights(q @ k.T) @ v), [q, k, v], arrays_of(3))
+    for step in found.graph.steps:
+        if isinstance(step.mdhom, Rows):
+            (stage,) = lowered(step.mdhom)
+            assert isinstance(stage.mdhom, Rows)
+            assert not [s for s in online_candidates(stage.mdhom, MATRICES) if ATOMS[s.atom].operand == "float16"]
+
+
+def test_scores_that_are_too_large_are_computed_again() -> None:
+    """Where sums are cut off at the largest float, as products are, NumPy has infinity, and NaN."""
+    arrays, _ = _operands(SHAPES["one short tile"])
+    arrays[0], arrays[1] = abs(arrays[0]) * np.float32(1e19), abs(arrays[1]) * np.float32(3e19)
+    h, given = _rows(arrays)
+    got, doubtful = _run(h, given, _first(h))
+    assert True in doubtful
+    with np.errstate(all="ignore"):
+        want = _attention(*arrays)
+    assert np.isnan(got).tolist() == np.isnan(want).tolist()
 
 
 def test_tiles_that_a_mask_leaves_out_are_not_computed() -> None:

@@ -108,6 +108,13 @@ def _rounded(value: Value, bits: int) -> Value:
     return applied("where", Apply("equal", (value, value), BOOL), _high(value, bits), value)
 
 
+def nothing(sums: Value) -> Value:
+    """Give 0, but NaN where a sum is not finite, or so large that it may have been cut off there."""
+    for factor in (_MORE, "0.0"):
+        sums = Apply("multiply", (sums, start(factor, sums.dtype, sums.lanes)), sums.dtype, sums.lanes)
+    return sums
+
+
 def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     """Whether some work-item of the group has seen a factor that is not the sum of its parts, or has no finite results.
 
@@ -117,14 +124,12 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     b, flag = c.build, _DOUBT
     if not is_wide(c.s):
         _no_doubt(c)
-    nothing: Value | None = None
+    summed: Value | None = None
     for result in chain(*total.values):
-        none: Value = result
-        for factor in (_MORE, "0.0"):
-            none = Apply("multiply", (none, start(factor, result.dtype, result.lanes)), result.dtype, result.lanes)
-        nothing = none if nothing is None else Apply("add", (nothing, none), result.dtype, result.lanes)
-    assert nothing is not None
-    pair = b.name("nothing", nothing)
+        none = nothing(result)
+        summed = none if summed is None else Apply("add", (summed, none), result.dtype, result.lanes)
+    assert summed is not None
+    pair = b.name("nothing", summed)
     halves = [half(pair, 1, upper=upper) for upper in (False, True)]
     small = _is_small(watched)
     first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)

@@ -13,12 +13,13 @@ Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Wor
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import inf
 
 import numpy as np
 
 from mdhnp.codegen.access import Context, store
-from mdhnp.codegen.factors import declare_doubt, doubtful, watch
+from mdhnp.codegen.factors import declare_doubt, doubtful, nothing, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
 from mdhnp.codegen.ir.values import Apply, Const, Register, in_type, splat
@@ -52,6 +53,7 @@ def emit_online(h: Rows, c: Context) -> None:
     group_ids(c, s.row if form.until is not None else None)
     s.name_places()
     watched = watch(c)
+    seen = None if watched is None else b.declare("seen", splat(Const("0.0", _SINGLE), 2))
     products.copy_queries(watched)
     for n in [n for n in range(form.begin) if n != found.queries]:
         s.step(n)
@@ -64,11 +66,11 @@ def emit_online(h: Rows, c: Context) -> None:
         slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
         if watched is not None:
             products.look(watched, slot)
-        scores = lambda: products.scores_by_atoms(slot)  # noqa: E731
+        scores = lambda: _seen(s, products.scores_by_atoms(slot), seen)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
     b.add(Pipeline(_FILLED, _ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
-    if watched is not None:
-        _again(s, products, rounds, watched)
+    if watched is not None and seen is not None:
+        _again(s, products, rounds, watched, seen)
     for before, after in form.carried:
         s.values[after] = s.values[before]
     for n in range(form.end, len(form.mdhoms)):
@@ -82,6 +84,14 @@ def _rounds(s: Steps) -> Index:
     if s.form.until is not None:
         end = most(least(end, s.first + (s.rows + s.form.until)), ZERO)
     return s.build.named("tiles", (end + (s.points - 1)) // s.points)
+
+
+def _seen(s: Steps, scores: Sequence[Sequence[Register]], seen: Register | None) -> Sequence[Sequence[Register]]:
+    """Give scores; `seen` stays 0 as long as they are finite."""
+    if seen is not None:
+        for value in chain(*scores):
+            s.build.assign(seen, Apply("add", (seen, nothing(value)), _SINGLE, value.lanes))
+    return scores
 
 
 def _tile(
@@ -156,13 +166,13 @@ def _carried_result(s: Steps) -> RowValues:
     return s.values[next(before for before, after in s.form.carried if after == value)]
 
 
-def _again(s: Steps, products: Products, rounds: Index, watched: Register) -> None:
+def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen: Register) -> None:
     """Compute all tiles again without instructions, of what memory has: as many as there are, or none.
 
     Work-items wait for each other there, which they cannot in a branch.
     """
     carried = {before: s.values[before] for before, _ in s.form.carried}
-    totals = [v for some in carried.values() for one in some for v in one if v.lanes > 1]
+    totals = [seen, *(v for some in carried.values() for one in some for v in one if v.lanes > 1)]
     tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, _SINGLE))
     s.build.add(Declare(tiles, ZERO))
     with s.build.when([Truth(doubtful(s.c, Accumulators(tuple([(v,) for v in totals])), watched))]):

@@ -60,7 +60,8 @@ class Fragments(NamedTuple):
 def fragments(h: Rows, atom: Atom) -> Fragments | None:
     """Say how an instruction computes the online form of rows; None where there is none, or it cannot."""
     form = streamed(h)
-    if form is None or atom.wide or atom.places > 1:
+    # Blocks of float64 are no registers; one product of TF32 computes what no factor of two parts is scaled for.
+    if form is None or atom.wide or not (atom.split or atom.operand == "float16"):
         return None
     mdhoms, numbers = form.mdhoms, range(form.begin, form.end)
     found = [_multiplied(form, n) for n in numbers if is_product(mdhoms[n], form.shared[n])]
@@ -130,14 +131,41 @@ def _fits(f: Fragments, atom: Atom) -> bool:
 def _multiplies(f: Fragments, atom: Atom) -> bool:
     """Whether an instruction's operands hold what is made of scores, and values.
 
-    Results of float16 are no less exact where scores are rounded to that, too: each is a mean of values, by weights
-    that are off by 2**-11 of themselves at most.
+    Results of float16 are no less exact where weights are rounded to that, too: each is a sum of values by weights of 1
+    at most, which are off by 2**-11 of themselves, or by 2**-25 of the largest.
     """
     h = f.form.mdhoms[f.result.step]
     if atom in allowed(h):
         return True
     kinds = {f.form.outputs[0].dtype.name, h.inputs[f.result.right[0]].dtype.name}
-    return kinds == {"float16"} == {atom.operand} and h.precision != "fixed"
+    return kinds == {"float16"} == {atom.operand} and h.precision != "fixed" and _are_weights(f)
+
+
+def _are_weights(f: Fragments) -> bool:
+    """Whether the last product's left factor is exp(x - the largest x of the row)."""
+    graph = f.form.graph
+    n, _ = graph.made_by[graph.steps[f.result.step].inputs[f.result.left[0]]]
+    function, inputs = f.form.mdhoms[n].scalar, graph.steps[n].inputs
+    root = function.body[function.results[0]]
+    if root.op != "exp" or function.body[root.args[0]].op != "subtract":
+        return False
+    x, largest = [function.body[a] for a in function.body[root.args[0]].args]
+    if x.op != "param" or largest.op != "param" or inputs[largest.position] not in graph.made_by:
+        return False
+    makes, _ = graph.made_by[inputs[largest.position]]  # the largest, or what stands for it where that is -inf
+    found = (inputs[largest.position], *graph.steps[makes].inputs)
+    return any([_is_largest(f, value, inputs[x.position]) for value in found])
+
+
+def _is_largest(f: Fragments, value: int, of: int) -> bool:
+    """Whether a value is the maximum of a row of another one, along what is streamed."""
+    if value not in f.form.graph.made_by:
+        return False
+    n, _ = f.form.graph.made_by[value]
+    h, operator = f.form.mdhoms[n], f.form.mdhoms[n].combine[f.form.streamed[n]].operator
+    itself = h.scalar.body[h.scalar.results[0]]
+    first = (itself.op, itself.position, f.form.graph.steps[n].inputs[:1]) == ("param", 0, (of,))
+    return first and operator is not None and operator.function.body[operator.function.results[0]].op == "maximum"
 
 
 def _is_read(f: Fragments, n: int, value: int, view: View) -> bool:
