@@ -44,6 +44,20 @@ def apart() -> Iterator[Group]:
         yield groups()["apart"]()
 
 
+def test_halos_that_arrive_in_a_call_are_what_it_moves_further(cut_always: None) -> None:
+    """Two views of one array, of which one takes in its device's memory what the other one brings there."""
+    with _small_blocks():
+        where = groups()["apart"]()
+        for at_once in (0, 1 << 20):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(exchange, "AT_ONCE", at_once)
+                x, ones = np.random.default_rng(0).normal(size=(400, 10)).astype("f4"), np.ones((3, 1), "f4")
+                y = mdhnp.distribute(x, devices=where, weights=(1, 1))
+                for _ in range(2):
+                    y, x = mdhnp.stencil(y, ones, "nearest"), mdhnp.stencil(x, ones, "nearest")
+                np.testing.assert_allclose((y[3:-1] * y[4:]).numpy(), x[3:-1] * x[4:], rtol=1e-5, atol=1e-5)
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_boxes_arrive(data: st.DataObject) -> None:

@@ -147,14 +147,19 @@ def _copies(one: Bringing) -> tuple[list[Copy], View]:
 
 
 def carry(copies: Sequence[Copy]) -> None:
-    """Make all copies; what devices of their own memory give each other in small pieces is on its way at once."""
-    pieces = list[tuple[Copy, relay.Piece]]()
+    """Make all copies; what devices of their own memory give each other in small pieces is on its way at once.
+
+    What a device moves in its own memory may be such a piece of the same call, so that comes last.
+    """
+    pieces, within = list[tuple[Copy, relay.Piece]](), list[Copy]()
     for one in copies:
         giver, source, device, target = one
         if giver is not None and device is not None and giver is not device:
             for exchanges in _watching.get():
                 exchanges.append(Exchange(giver, device, source.nbytes))
-        if giver is None or not _apart(giver) or giver is device:
+        if giver is device:
+            within.append(one)
+        elif giver is None or not _apart(giver):
             _put(giver, source, device, target)
         elif source.nbytes <= AT_ONCE and _apart(device):
             with named(giver):
@@ -170,6 +175,8 @@ def carry(copies: Sequence[Copy]) -> None:
         if len(left) == len(pieces):
             time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
         pieces = left
+    for one in within:
+        _put(*one)
 
 
 def _apart(device: Device | None) -> bool:

@@ -36,8 +36,8 @@ class Piece:
             return False
         if status < 0:
             with pending.errors(self._device):
-                self._event.wait()
-                raise cl.RuntimeError("a copy from the device failed", status)
+                self._event.wait()  # which raises, but with some runtimes
+                raise cl.RuntimeError(cl._cl._ErrorRecord("a copy from the device failed", status, "clWaitForEvents"))
         pending.settled(self._device)
         return True
 
