@@ -27,7 +27,9 @@ from mdhnp.schedule.schedule import tile_counts
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import family_schedule, key_of, tuned_for
+from mdhnp.tuning.search import family
 from mdhnp.tuning.search.family import few
+from mdhnp.tuning.search.session import Tuned
 
 PRODUCT = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 
@@ -70,6 +72,33 @@ def operands(i: int, j: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 )  # fmt: skip
 def test_few_that_are_fast_on_average_are_chosen(times: list[list[float]], chosen: list[int]) -> None:
     assert few(times) == chosen
+
+
+def test_sizes_whose_default_was_not_measured_are_left_as_they_are(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Tuned(product(n, n, n), default(product(n, n, n), device.caps), 1.0, 1, {}) for n in (64, 70, 80)]
+    for lost in ({64}, {64, 70, 80}, {64, 70}):
+        monkeypatch.setattr(
+            family,
+            "_times",
+            lambda own, schedules, *_, lost=lost: {
+                s: 1.0 for s in schedules if s is not None and (own.mdhom.extents[0] not in lost or s != schedules[0])
+            },
+        )
+        shared = family.share(found, device, 1.0, 0)
+        assert [t.family_seconds is None for t in shared] == [
+            len(lost) > 1 or t.mdhom.extents[0] in lost for t in found
+        ]
+        assert [t.mdhom for t in shared] == [t.mdhom for t in found]
+
+
+@pytest.mark.parametrize(
+    ("calls", "error"), [((c for c in ()), ValueError), (3, TypeError), ([3], TypeError), (partial(print), TypeError)]
+)
+def test_what_are_no_calls_is_refused(calls: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^tune: calls: "):
+        mdhnp.tune(calls=calls)
 
 
 SIZES = [(61, 67, 71), (200, 60, 300), (7, 5, 9), (1000, 2, 64)]

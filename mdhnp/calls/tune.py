@@ -170,7 +170,7 @@ def tune(
         Several calls, in place of `function`: functions without arguments, as ``partial(mdhnp.matmul, a, b)``.
     budget : float
         Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes that are
-        tuned together each takes as many again, at most, to be timed by what was found for the others.
+        tuned together each takes twice as many again, at most, to be timed by what was found for the others.
     evaluations : int
         Most schedules to measure for each stage; those timed again at the end do not count.
     seed : int
@@ -229,7 +229,8 @@ def tune(
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
             if calls is not None:
-                tuning.share()
+                with suppress(KeyboardInterrupt):  # what was found is kept
+                    tuning.share()
         finally:
             forget()
     if tuning.claimed:
@@ -239,7 +240,7 @@ def tune(
 
 def _calls(
     function: Callable[..., Any] | None, args: Sequence[Any], kwargs: dict[str, Any],
-    calls: Sequence[Callable[[], Any]] | None,
+    calls: Iterable[Callable[[], Any]] | None,
 ) -> list[Callable[[], Any]]:  # fmt: skip
     """Give what is to be tuned: one call, or several."""
     if calls is None:
@@ -248,14 +249,17 @@ def _calls(
         return [partial(function, *args, **kwargs)]
     if function is not None or args or kwargs:
         raise TypeError("tune: takes a function with its arguments, or calls, not both")
-    for call in calls:
+    if not isinstance(calls, Iterable):
+        raise TypeError(f"tune: calls: takes a list of functions without arguments, not {calls!r:.80}")
+    each = [*calls]
+    for call in each:
         if not callable(call):
             raise TypeError(
                 f"tune: calls: takes functions without arguments, as partial(matmul, a, b), not {call!r:.80}"
             )
-    if not calls:
+    if not each:
         raise ValueError("tune: calls: is empty")
-    return [*calls]
+    return each
 
 
 def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:

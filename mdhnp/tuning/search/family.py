@@ -29,23 +29,27 @@ _ROUNDS, _NEAR = 30, 1.5
 def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> list[Tuned]:
     """Choose what sizes near to those of some stages take, of what was found for these, and keep it.
 
-    Each size takes `budget` seconds at most, but for starting processes.
+    Each size takes twice `budget` seconds at most, but for starting processes.
     """
     tried = [
         [default(t.mdhom, device.caps), *(moved(t.mdhom, o.schedule, o.mdhom.extents, device.caps) for o in found)]
         for t in found
     ]
     each = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
-    times = [[seconds.get(s, inf) for s in schedules] for schedules, seconds in zip(tried, each, strict=True)]
-    known, shared = cache(), []
-    for t, schedules, seconds, number in zip(found, tried, each, few(times), strict=True):
+    # Sizes whose default did not work say nothing, and are left as they are.
+    said = [n for n, seconds in enumerate(each) if tried[n][0] in seconds]
+    times = [[each[n].get(tried[n][c], inf) for c in (0, *(m + 1 for m in said))] for n in said]
+    numbers = {n: (0, *(m + 1 for m in said))[c] for n, c in zip(said, few(times), strict=True)} if said[1:] else {}
+    known, shared = cache(), [*found]
+    for n, number in numbers.items():
+        t, schedules, seconds = found[n], tried[n], each[n]
         key, chosen = key_of(t.mdhom, device), schedules[number]
         entry = known.get(key)
         if entry is not None:
             known.put(key, replace(entry, near=chosen if number else "default"))
         # Seconds of another moment are compared by those of its own schedule, which was timed at both.
         ratio = seconds[chosen] / seconds[t.schedule] if {chosen, t.schedule} <= seconds.keys() else None
-        shared.append(replace(t, family_seconds=ratio and ratio * t.seconds))
+        shared[n] = replace(t, family_seconds=ratio and ratio * t.seconds)
     return shared
 
 
