@@ -131,6 +131,15 @@ def test_places_of_what_is_not_0(shape: Any, char: str) -> None:
             same(a[mdhnp.asarray(given)[..., 0] != 0], x[given[..., 0] != 0])
 
 
+def test_masks_elsewhere(away: Device) -> None:
+    """In functions that are traced, and of arrays on other devices."""
+    x = drawn((6, 5), "f")
+    a = mdhnp.asarray(x)
+    same(mdhnp.fuse(lambda v: v[a > 0])(a), x[x > 0])
+    with pytest.raises(ValueError, match="device"):
+        mdhnp.asarray(x, device="cpu")[a > 0]
+
+
 @pytest.mark.parametrize("call", [
     lambda a: mdhnp.sort(a * 1j), lambda a: mdhnp.nonzero(a * 1j), lambda a: mdhnp.searchsorted(a, np.ones(2)),
     mdhnp.unique,

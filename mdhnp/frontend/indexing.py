@@ -230,7 +230,7 @@ def _is_truth(part: Any) -> bool:
 def _where_true(x: Array, mask: Array) -> Any:
     """Give the elements where a mask for the first axes is true, whose number alone is read."""
     _check_mask(x, mask, 0)
-    if mask.shape == x.shape:
+    if mask.shape == x.shape and mask.device is x.device:
         return values_where(mask, x)
     rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
     return take(rows, places_of(reshape(mask, (-1,)))[0], 0, mode="clip")
