@@ -351,8 +351,15 @@ def test_semirings_of_entries_on_a_device(where: Device) -> None:
 
 def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
     there, x = mdhnp.SparseArray(_matrix()), _whole(_M)
-    with pytest.raises(TypeError, match="matmul: a SparseArray in csr is for results that have its axis 'k', but not"):
+    with pytest.raises(TypeError, match=r"matmul: a SparseArray S in csr is for S @ x; for x @ S make .*\.tocsc\(\)"):
         mdhnp.matmul(x, there)
+    with pytest.raises(TypeError, match=r"S in csc is for x @ S; for S @ x make .*\.tocsr\(\)"):
+        mdhnp.SparseArray(_matrix().tocsc()) @ _whole(_N)
+    for elements in (np.asarray, mdhnp.asarray):
+        with pytest.raises(TypeError, match=r"\.toarray\(\)"):
+            elements(there)
+    with pytest.raises(TypeError, match=r"asarray: a sparse .*mdhnp\.SparseArray.*\.toarray\(\)"):
+        mdhnp.asarray(_matrix(), dtype="f4")
     with pytest.raises(TypeError, match="a sparse result is the host's"):
         mdhnp.einsum("ij,i->ij", there, x)
     with pytest.raises(TypeError, match="does not support ufuncs"):

@@ -1,6 +1,6 @@
 """`SparseArray`: a sparse matrix whose entries stay on a device, for products that are made often."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -77,6 +77,13 @@ class SparseArray:
     def __repr__(self) -> str:
         """Show all but the elements."""
         return f"mdhnp.SparseArray({self.format}, shape={self.shape}, dtype={self.dtype}, device={self.device.name!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Raise TypeError: NumPy would make an array of one object."""
+        raise TypeError(
+            "a SparseArray is for products by mdhnp.matmul and mdhnp.einsum; for NumPy make SciPy's matrix dense, by "
+            ".toarray(), or take .data, .indices and .indptr"
+        )
 
     @property
     def dtype(self) -> "np.dtype[Any]":

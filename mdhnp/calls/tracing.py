@@ -333,7 +333,10 @@ class Tracer:
         return lambda: [self.unwritten(shape, dtype) for shape, dtype in outputs]
 
     def download(self, _: Any, view: Array) -> Array:
-        raise TracingError(f"fuse: elements of an array are asked for {line()}, before there are any; see TracingError")
+        raise TracingError(
+            f"fuse: elements of an array are asked for {line()}, before there are any; do it between two fused "
+            "functions, or see TracingError"
+        )
 
     def version(self, view: Array) -> int:
         return 0  # nothing changes

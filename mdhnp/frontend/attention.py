@@ -27,12 +27,15 @@ NDArray = npt.NDArray[Any]
 #: Scores that NumPy has in memory at a time, at most.
 _SCORES = 1 << 20
 
+#: How heads that share keys are given.
+_GROUPED = "queries of (groups, heads, n, d), keys and values of (groups, 1, m, d)"
+
 
 @public(
     "Weight values by how well keys fit to queries: scaled dot-product attention, ``softmax(scale * q @ k.T) @ v``.",
     q="array_like: Queries, of shape (..., n, d).",
-    k="array_like: Keys, of shape (..., m, d). Leading axes (sequences, heads) are broadcast: of grouped heads, give "
-    "queries of (groups, heads, n, d) and keys and values of (groups, 1, m, d).",
+    k="array_like: Keys, of shape (..., m, d). Leading axes (sequences, heads) are broadcast: grouped heads are "
+    f"{_GROUPED}.",
     v="array_like: Values, of shape (..., m, e).",
     mask="array_like, optional: Broadcast to (..., n, m). Booleans: which keys count for which queries; floats are "
     "added to scores.",
@@ -48,9 +51,11 @@ _SCORES = 1 << 20
 score among its own. float16 is computed in float32.
 
 On CPUs no more than a tile of the scores is in memory at a time, where queries of all heads are 64 or more, of each 16
-or more, and features 256 at most. On NVIDIA's GPUs, from compute capability 8.0 on, scores never leave registers in
-float32 and float16, where features are multiples of 8 (of 16), and 128 at most; of float16 weights are rounded to that,
-too. Elsewhere a GPU's products are kernels of their own, between which all scores are in its memory.
+or more, and features a multiple of 16, 128 at most (512 of thousands of keys); of other features where that is
+estimated to be cheaper. On NVIDIA's GPUs, from compute capability 8.0 on, scores never leave registers in float32 and
+float16, where features are multiples of 8 (of 16), 128 at most, and local memory holds the tiles; of float16 weights
+are rounded to that, too. Elsewhere a GPU's products are kernels of their own, between which all scores are in its
+memory.
 
 Source: Vaswani et al., "Attention Is All You Need", Section 3.2.1; Dao, Fu, Ermon, Rudra & Ré, "FlashAttention: Fast
 and Memory-Efficient Exact Attention with IO-Awareness".""",
@@ -88,7 +93,9 @@ def _check(q: Any, k: Any, v: Any, mask: Any = None) -> None:
         batch = np.broadcast_shapes(*[x.shape[:-2] for x in (q, k, v)])
     except ValueError:
         shapes = ", ".join([f"{name} of shape {x.shape}" for name, x in (("q", q), ("k", k), ("v", v))])
-        raise ValueError(f"leading axes, all but the last two, cannot be broadcast: {shapes}") from None
+        raise ValueError(
+            f"leading axes, all but the last two, cannot be broadcast: {shapes}; grouped heads are {_GROUPED}"
+        ) from None
     scores = (*batch, q.shape[-2], k.shape[-2])
     if mask is None:
         return

@@ -14,6 +14,7 @@ from mdhnp.arrays.array import HOST, Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_in, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import is_sparse
 from mdhnp.frontend.map_reduce import Arrays, convert, pointwise
 from mdhnp.frontend.public import public
 from mdhnp.mdh.pattern import array_view
@@ -78,6 +79,11 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
 
 def on_host(obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
     """Give an array-like as an ndarray that kernels can address; new memory where that has to be, or as `copy` says."""
+    if is_sparse(obj):
+        raise TypeError(
+            f"a sparse {type(obj).__name__} is no array of elements: mdhnp.SparseArray keeps SciPy's matrices on a "
+            "device, and their .toarray() makes them dense"
+        )
     elements = np.asarray(obj, dtype, copy=copy)
     if elements.dtype in SUPPORTED and elements.flags.aligned:
         return elements

@@ -67,9 +67,10 @@ def entries_of(kind: Kind, term: str, output: str, read: set[str]) -> Entries:
     along = term[1] if form == "csc" else term[0]
     turned, order = grouped not in ("", along), term
     if kind.is_array and grouped != along:
+        taken, other = ("x @ S", "S @ x") if form == "csc" else ("S @ x", "x @ S")
         raise TypeError(
-            f"a SparseArray in {form} is for results that have its axis {along!r}, but not the other; give a matrix "
-            "in another format, or SciPy's own"
+            f"a SparseArray S in {form} is for {taken}; for {other} make one of the matrix's "
+            f"{'.tocsr()' if form == 'csc' else '.tocsc()'}, for sums over all entries give SciPy's own matrix"
         )
     if turned:
         along, order = grouped, term[::-1] if form == "bsr" else term
