@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tiers import own_helper
 from tuning_entries import key, script
 
@@ -23,6 +24,7 @@ from mdhnp.calls import programs as records
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
+from mdhnp.frontend import ndimage
 from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import compiled
@@ -163,6 +165,37 @@ def test_prepare_measures_and_later_calls_begin_with_the_faster(
     assert type(product()) is kind
     assert compiled() == before
     assert f", measured {faked[0] * 1e6:.1f} µs" in mdhnp.explain(mdhnp.matmul, A, A.T).summary
+
+
+Q = np.random.default_rng(0).standard_normal((2, 64, 64), dtype=np.float32)
+SPARSE = sp.csr_array(A * (A > 3))
+#: Calls that bring a function of the host's, which is none of NumPy's for what they compute.
+OWN: dict[str, tuple[Any, ...]] = {
+    "attention": (mdhnp.attention, Q, Q, Q, None, None, True),
+    "attention, Arrays": (lambda q: mdhnp.attention(*[mdhnp.asarray(q)] * 3), Q),
+    "sparse": (mdhnp.matmul, SPARSE, A.T),
+    "sparse, Arrays": (lambda a, b: mdhnp.matmul(a, mdhnp.asarray(b)), SPARSE, A.T),
+    "indices": (mdhnp.take, A, np.array([36, -1, 5]), 0),
+    "weights": (ndimage.uniform_filter, A, 3),
+}
+
+
+@pytest.mark.parametrize("call", OWN.values(), ids=OWN)
+@pytest.mark.parametrize(("faked", "kind"), [((1e-6, 2e-6), Kernels), ((2e-6, 1e-6), ByNumpy)])
+def test_calls_that_bring_a_function_are_measured_beside_that(
+    device: Device, call: tuple[Any, ...], faked: tuple[float, float], kind: type[Leaf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if device.own_memory and any([name.endswith("Arrays") and call is made for name, made in OWN.items()]):
+        pytest.skip("NumPy computes nothing there")
+    monkeypatch.setattr(preparing, "compare", lambda *arguments: build.compare(*arguments) and faked)
+    ready = mdhnp.prepare(*call)
+    assert {(r.seconds, r.numpy_seconds) for r in ready} == {faked}
+    anew(monkeypatch)
+    with observe() as seen:
+        call[0](*call[1:])
+    assert {(type(plan), plan.why) for plan, _ in seen} == {
+        (kind, f"measured: NumPy {faked[1] * 1e6:.1f} µs, kernels {faked[0] * 1e6:.1f} µs")
+    }
 
 
 def test_prepare_has_binaries_kept_that_only_the_helper_asks_for(

@@ -1,11 +1,11 @@
 """The helper process's part in a call: it makes kernels, checks them, and sees how they compare.
 
 Takes a computation, arrays' layouts and devices; gives what the caller's process needs to run the kernels without
-compiling anything. What it allocates is its own: no array of the caller's is touched.
+compiling anything. What it allocates is its own: no array of the caller's is written to.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +17,9 @@ import numpy as np
 from mdhnp import system
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import fastest_kernels, on_device
-from mdhnp.calls.numpy_tier import numpy_function
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.calls.plans import Kernels, Plan, SlicedKernels
-from mdhnp.calls.request import Request
+from mdhnp.calls.request import Array, Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device, equal_devices
@@ -150,21 +150,22 @@ def compare(
     kernels are not to be used; or None where the operands would take too much memory. `usual` is what NumPy takes in
     the caller's process. That is taken for its time where kernels take less than half of it here, and on a GPU: NumPy
     here, of low priority, would wait for the cores that the caller's own products have, and its time would say nothing.
+
+    A function that the call itself brings is only timed, on the arrays of a call: indices among them must name
+    elements, and weights be those it is for; and of any numbers sums in another order may differ by more than a check
+    allows.
     """
-    function = numpy_function(request.mdhom)
+    function = request.own or numpy_function(request.mdhom)
     views = (*request.mdhom.inputs, *request.mdhom.outputs)
     if function is None or not affordable(2 * sum(v.span_bytes for v in views)):
         return None
-    rng = np.random.default_rng(0)
     try:
-        arrays = [filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)]
-        right = np.asarray(function.compute(*arrays))
-        results = plan.make()
-        for result in results:  # what is not written must not look right
-            result.reshape(-1).view(np.uint8).fill(0xA5)
-        plan.compute(arrays, results)
-        if not is_close(results[0], right):
-            return "the kernels' result differs from NumPy's"
+        if request.own is None:
+            arrays = _drawn(request)
+            if not _is_right(plan, function, arrays):
+                return "the kernels' result differs from NumPy's"
+        else:
+            arrays = request.given
         if usual is not None:
             ours = median([_least(partial(plan.run, arrays)) for _ in range(3)])
             if request.device.kind == "gpu" or ours < _CLEAR * usual:
@@ -177,6 +178,23 @@ def compare(
     except MemoryError:
         return None
     return median([ours for ours, _ in rounds]), median([numpys for _, numpys in rounds])
+
+
+def _drawn(request: Request) -> tuple[Array, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(
+        [filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)]
+    )
+
+
+def _is_right(plan: Kernels | SlicedKernels, function: NumpyFunction, arrays: Sequence[Array]) -> bool:
+    """Whether kernels give what NumPy's function gives."""
+    right = np.asarray(function.compute(*arrays))
+    results = plan.make()
+    for result in results:  # what is not written must not look right
+        result.reshape(-1).view(np.uint8).fill(0xA5)
+    plan.compute(arrays, results)
+    return is_close(results[0], right)
 
 
 def _least(work: Callable[[], Any]) -> float:

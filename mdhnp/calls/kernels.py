@@ -99,9 +99,11 @@ def sliced(request: Request, why: str) -> SlicedKernels | None:
         return None
     if device.own_memory and (found := _overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
-        return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), _side_by_side)
+        return SlicedKernels(
+            h, _parts(views, found, why), pinned.maker(device, _outputs(h)), _side_by_side, request.own
+        )
     if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
-        return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)))
+        return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)), own=request.own)
     return None
 
 
@@ -188,7 +190,7 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
                 replace(layout, shape=tuple(s.stop - s.start for s in where))
                 for layout, where in zip(request.layouts, part.inputs, strict=True)
             )
-            found[part.mdhom] = _best(replace(request, mdhom=part.mdhom, layouts=sliced), why)
+            found[part.mdhom] = _best(replace(request, mdhom=part.mdhom, layouts=sliced, own=None), why)
     return tuple((found[part.mdhom], part) for part in parts)
 
 
@@ -241,7 +243,7 @@ def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: s
     results = () if request.into else _outputs(h)
     compiled = Executable(device, program, request.layouts, outputs, resident=request.mode.resident, results=results)
     schedules, origins = tuple(f.schedule for f in found), tuple(f.origin for f in found)
-    return Kernels(h, (device,), why, schedules, origins, program, compiled, request.into)
+    return Kernels(h, (device,), why, schedules, origins, program, compiled, request.into, request.own)
 
 
 def staged(h: Computation) -> tuple[Stage, ...]:

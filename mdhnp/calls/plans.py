@@ -140,6 +140,8 @@ class Kernels(Leaf):
     executable: "Executable" = field(repr=False, compare=False)
     #: Whether the last array given is where the only result goes.
     into: bool
+    #: The host's function for the same that the call itself brings, where it does.
+    own: NumpyFunction | None = field(default=None, repr=False, compare=False)
 
     @property
     def device(self) -> "Device":
@@ -186,6 +188,8 @@ class SlicedKernels:
     #: views of the device's own memory, for copies of some parts and kernels of others to go on side by side.
     #: Otherwise an array is larger than the device's largest buffer.
     side_by_side: "Callable[[Device, Sequence[tuple[Any, ...]]], None] | None" = None
+    #: As in :class:`Kernels`, for the whole.
+    own: NumpyFunction | None = field(default=None, repr=False, compare=False)
 
     @property
     def devices(self) -> "tuple[Device, ...]":

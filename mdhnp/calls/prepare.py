@@ -17,7 +17,7 @@ from mdhnp.mdh import Computation
 from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.settings import config
+from mdhnp.settings import Mode, config
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 from mdhnp.warning import warn
@@ -112,7 +112,7 @@ def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
         mode = config.mode
     parts = {id(part) for plan, _ in seen if isinstance(plan, SlicedKernels) for part, _ in plan.parts}
     requests = [
-        Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, mode.of_views if _on(plan) else mode)
+        _request(plan, tuple(arrays), mode)
         for plan, arrays in seen
         if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts)
     ]
@@ -120,6 +120,13 @@ def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
         left = [name for name, count in fallback_counts().items() if count > before.get(name, 0)]
         warn(f"{asking}: kernels compute nothing of the call: {_why_nothing(seen, left)}")
     return list(dict.fromkeys(requests))
+
+
+def _request(plan: Kernels | SlicedKernels, arrays: tuple[Any, ...], mode: Mode) -> Request:
+    layouts = tuple(map(Layout.of, arrays))
+    mode = mode.of_views if _on(plan) else mode
+    given = () if plan.own is None else arrays  # else temporaries would be held
+    return Request("", plan.mdhom, layouts, plan.devices, mode, own=plan.own, given=given)
 
 
 def _why_nothing(seen: Observed, left: Sequence[str]) -> str:

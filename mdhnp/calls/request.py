@@ -118,8 +118,12 @@ class Request:
     into: bool = False
     #: NumPy's function for it, where there is one and it may compute.
     numpy: NumpyFunction | None = field(default=None, compare=False, repr=False)
+    #: The function for it that the call itself brings, where it does, whether or not that may compute.
+    own: NumpyFunction | None = field(default=None, compare=False, repr=False)
     #: Those of the mode's schedules that are for it, one a stage.
     schedules: "tuple[Schedule, ...]" = ()
+    #: The inputs of a call that was made, where `own` is to be timed on them.
+    given: tuple[Array, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def device(self) -> "Device":

@@ -106,7 +106,7 @@ class CallRequest:
             ])  # fmt: skip
             h = at_precision(step.mdhom, self.mode)
             numpy = known_to_numpy(h, self.mode, into=into, own=own)
-            requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
+            requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy, own))
         return loading.kernels.dealt(requests, self.mode) if self.devices and self.mode.schedules else requests
 
     def _start(self, graph: Graph, requests: Sequence[Request], call: "CallRequest | None") -> Start | None:

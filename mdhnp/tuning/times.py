@@ -6,6 +6,7 @@ measures is known at once, and written for others.
 
 import hashlib
 from collections.abc import Mapping
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -29,7 +30,7 @@ class _DeviceTimes:
     def __init__(self, times: dict[Key, Times]) -> None:
         self.times = times
         # No key is made, which takes longer than many a call, where nothing has as many points.
-        self.points = {_GRAPH if k.family == _GRAPH else int(np.prod(k.extents, dtype=object)) for k in times}
+        self.points = {_GRAPH if k.family == _GRAPH else prod(k.extents) for k in times}
 
 
 _devices: dict[tuple[TuningCache, str], _DeviceTimes] = {}
@@ -54,7 +55,7 @@ def remember(what: Computation | Graph, device: Device, times: Times) -> None:
 
 
 def _points(what: Computation | Graph) -> int | str:
-    return _GRAPH if isinstance(what, Graph) else what.points
+    return _GRAPH if isinstance(what, Graph) else prod(what.extents)  # as of keys, which know no segments
 
 
 def _key_of(what: Computation | Graph, device: Device) -> Key:
