@@ -153,6 +153,7 @@ def test_others_are_the_hosts(call: Callable[[Any], Any]) -> None:
     (lambda m, x: m.sort(x, axis=1), np.exceptions.AxisError),
     (lambda m, x: m.sort(x[0, ...]), np.exceptions.AxisError),
     (lambda m, x: x[x[:3] > 0], IndexError),
+    (lambda m, x: m.searchsorted(x, x, sorter=m.asarray([0, 1])), ValueError),
     (lambda m, x: m.nonzero(x[0, ...]), ValueError), (lambda m, x: m.searchsorted(x[None], x), ValueError),
 ])  # fmt: skip
 def test_errors_are_numpys(call: Callable[[Any, Any], Any], error: type[Exception]) -> None:

@@ -291,6 +291,16 @@ def test_fused_functions_do_not_take_them() -> None:
         mdhnp.fuse(lambda a, x: mdhnp.matmul(a, x) + 1)(_matrix(), _whole(_N))
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_repeated_or_no_ndarray_is_the_same_for_all_formats(form: str) -> None:
+    matrix = _as(_matrix(), form)
+    dense = matrix.toarray()
+    for subscripts, other in (("ij,jk->ik", _whole(1, 50)), ("ij,ik->jk", _whole(1, 50)), ("ij,j->i", _whole(1))):
+        np.testing.assert_array_equal(mdhnp.einsum(subscripts, matrix, other), np.einsum(subscripts, dense, other))
+    with pytest.raises(TypeError, match="MaskedArray"):
+        mdhnp.matmul(matrix, np.ma.masked_less(_whole(_N, 3), 1))
+
+
 def test_operators_that_need_all_elements() -> None:
     matrix, x = _matrix(), _whole(_N)
     with pytest.raises(TypeError, match="argmin numbers all elements"):

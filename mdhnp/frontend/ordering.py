@@ -114,7 +114,7 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
     new = _begins(found)
     first = places_of(new)[0]
     number = m.cumulative_sum(new, dtype=np.int64) - 1
-    _, back = order_along(order.astype(np.int32), 0)
+    back = places_along(order.astype(np.int32), 0)
     ends = m.concat([first[1:], m.full(min(found.size, 1), found.size, dtype=np.int64, device=x.device)])
     named = [m.take(found, first, mode="clip"), m.take(order, first, mode="clip")] if found.size else [found, order]
     inverse = m.take(number, back, mode="clip") if found.size else number

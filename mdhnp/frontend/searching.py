@@ -84,7 +84,9 @@ def _order(x: Any, axis: int, stable: bool) -> Any:
     example=">>> mdhnp.searchsorted(np.array([1, 2, 4]), np.array([2, 3]))\narray([1, 2])",
 )
 def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) -> Any:
-    kernels = ordering.has_kernels(x1, x2) and (sorter is None or ordering.has_kernels(sorter))
+    kernels = ordering.has_kernels(x1, x2) and (
+        sorter is None or (ordering.has_kernels(sorter) and sorter.shape == x1.shape)
+    )
     if kernels and x1.ndim == 1 and side in ordering.SIDES:
         return ordering.search(x1 if sorter is None else take(x1, sorter), x2, side)
     return by_host(np.searchsorted, x1, x2, side, sorter)

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction
-from mdhnp.calls.operands import addressable, check_casts, is_sparse
+from mdhnp.calls.operands import addressable, check_casts, is_sparse, unsupported
 from mdhnp.calls.plans import count_host
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.contraction import Functions, Terms, extents, sum_of_products
@@ -78,13 +79,18 @@ class _Way(NamedTuple):
     scipys: Callable[[Sequence[Any]], Any] | None
 
     def multiply(self, operands: list[Any], precision: Any) -> Any:
-        if self.scipys is not None and config.mode.decides != "never":
+        if self.scipys is not None and config.mode.decides != "never" and self._is_usual(operands):
             return self.scipys(operands)
         for n, turn in self.turned:
             operands[n] = turn(operands[n])
         matrix, (operands[self.number], *others) = self.take(operands[self.number])
         found = call(self.what, (*operands, *others), precision=precision)
         return found if self.give is None else self.give(matrix, found)
+
+    def _is_usual(self, operands: Sequence[Any]) -> bool:
+        """Whether kernels could compute with them, too: others are refused, or NumPy's, whatever the format is."""
+        dense = [x for n, x in enumerate(operands) if n != self.number]
+        return operands[self.number].dtype in SUPPORTED and unsupported(dense) is None
 
 
 def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
@@ -211,7 +217,8 @@ def _is_scipys(asked: Product, operands: Sequence[Kind], number: int) -> bool:
     if not product or not usual or np.float16 in (x.dtype, matrix.dtype):
         return False
     length, lying = matrix.shape[term.index(summed[0])], {"csr": term[0], "bsr": term[0], "csc": term[1]}
-    return kept[0] != lying.get(str(matrix.format)) and length <= prod(x.shape) < _MANY * length
+    whole = x.shape[labels.index(summed[0])] == length  # else it is repeated along the axis
+    return whole and kept[0] != lying.get(str(matrix.format)) and prod(x.shape) < _MANY * length
 
 
 def _by_scipy(asked: Product, number: int, operands: Sequence[Any]) -> Any:
