@@ -18,7 +18,7 @@ from mdhnp.distributed import exchange, kernel
 from mdhnp.distributed.choose import halos
 from mdhnp.mdh import Window, cc, grid, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
-from mdhnp.runtime import resident, transfers
+from mdhnp.runtime import relay, transfers
 from mdhnp.runtime.devices import devices
 from mdhnp.tuning import background
 
@@ -57,23 +57,19 @@ def test_parts_read_their_elements_and_what_there_is_room_for(data: st.DataObjec
 
 
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
-def test_an_iteration_exchanges_halos_and_copies_nothing_else(
-    mode: Any, several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_iteration_exchanges_halos_and_copies_nothing_else(mode: Any, several: Group, cut_always: None) -> None:
     x, count = np.random.default_rng(1).integers(-3, 4, (19, 6)), len(several.members)
     a = mdhnp.stencil(mdhnp.distribute(x, devices=several, weights=(1,) * count), WEIGHTS, mode)
     x = mdhnp.stencil(x, WEIGHTS, mode)
-    copies: list[int] = []
-    collect = exchange._collect
-    monkeypatch.setattr(exchange, "_collect", lambda *given: (copies.append(given[4].nbytes), collect(*given))[1])
-    for _ in range(3):
-        a, x = mdhnp.stencil(a, WEIGHTS, mode), mdhnp.stencil(x, WEIGHTS, mode)
+    with exchange.watched() as moved:
+        for _ in range(3):
+            a, x = mdhnp.stencil(a, WEIGHTS, mode), mdhnp.stencil(x, WEIGHTS, mode)
+    copies = [one.nbytes for one in moved]
     row, ends = x.strides[0], 2 * count if mode == "wrap" else 2 * (count - 1)
     assert (sum(copies), len(copies)) == (
         3 * ends * 3 // 2 * row,
         3 * ends,
     )  # two rows before a block, and one after it
-    monkeypatch.undo()
     np.testing.assert_array_equal(a.numpy(), x)
 
 
@@ -143,7 +139,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
     a, device = mdhnp.distribute(x, devices=apart, weights=(1, 1)), apart.members[number]
     for _ in range(2):
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-    owner, name = (kernel.DeviceCall, "__call__") if where == "kernel" else (resident, "download")
+    owner, name = (kernel.DeviceCall, "__call__") if where == "kernel" else (relay.Piece, "__init__")
 
     do = getattr(owner, name)
 
