@@ -395,3 +395,13 @@ def test_on_several_devices(name: str, device: Device) -> None:
     for form in ("csr", "coo", "bsr"):
         with mdhnp.device("cpu/2"), config(host="never"):
             _check(CASES[name], _as(_matrix(), form))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_a_matrix_whose_indices_are_outside_is_not_held(form: str) -> None:
+    matrix = _as(_matrix(), form)
+    matrix.indices = matrix.indices.copy()
+    for wrong in (-1, 1000):
+        matrix.indices[1] = wrong
+        with pytest.raises(ValueError, match=r"^SparseArray: matrix: "):
+            mdhnp.SparseArray(matrix)

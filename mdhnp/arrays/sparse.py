@@ -36,7 +36,7 @@ class SparseArray:
     TypeError
         If it is no such matrix, or kernels do not compute with the type of its entries.
     ValueError
-        If `device` names several devices.
+        If `device` names several devices, or indices of the matrix are outside of it.
 
     Examples
     --------
@@ -69,6 +69,10 @@ class SparseArray:
         where: Any = default_device() if device is None else find_target(device)
         if where.several:
             raise ValueError(f"SparseArray: device must be a single one, not {where!r}")
+        try:
+            matrix.check_format(full_check=True)  # once: products read where the indices say
+        except ValueError as error:
+            raise ValueError(f"SparseArray: matrix: {error}") from None
         self.format, self.shape = kind, tuple(matrix.shape)
         for name in ("data", "indices", "indptr"):
             elements = np.ascontiguousarray(getattr(matrix, name))
