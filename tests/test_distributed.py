@@ -313,7 +313,8 @@ def test_ndarrays_are_left_to_one_device_where_that_is_sooner(pair: Group, monke
     np.testing.assert_array_equal(mdhnp.matmul(A[:5], B), A[:5] @ B)
 
 
-def test_ndarrays_are_cut_where_kernels_take_long() -> None:
+def test_ndarrays_are_cut_where_kernels_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "_handing", lambda group: 1e-4)  # not measured: others may use the machine
     where = group([separate(d) for d in find_target("cpu/2").members])
     a = np.empty((2048, 2048), np.float32)
     assert pays(Graph.of(_SHORTEST.bind(a, a)), where)

@@ -57,14 +57,14 @@ def test_a_halo_read_amid_a_store_is_not_kept(apart: Group, monkeypatch: pytest.
         do(target, source, shard)
         stored.set()
 
-    def complete(value: Any, *given: Any, do: Any = exchange._complete) -> None:
-        do(value, *given)
-        if value is placement_of(a._view):
+    def complete(placement: Placement, *given: Any, do: Any = Placement.complete) -> None:
+        do(placement, *given)
+        if placement is placement_of(a._view):
             completed.set()
 
     with monkeypatch.context() as patch:
         patch.setattr(executor, "store", store)
-        patch.setattr(exchange, "_complete", complete)
+        patch.setattr(Placement, "complete", complete)
         thread = _put(a, new)
         assert stored.wait(20)
         _smooth(a)  # of old elements and new ones: nobody says which

@@ -52,8 +52,12 @@ class _Pool:
         self.all: list[PinnedBlock] = []
         self.most = int(system.memory() * _MOST)
 
-    def lease(self, size: int, often: int = _OFTEN) -> Array | None:
+    def lease(self, size: int) -> Array | None:
         """Give memory of a size; None where that has not come often, or too much is pinned."""
+        return self.take(size, _OFTEN)
+
+    def take(self, size: int, often: int) -> Array | None:
+        """Give memory of a size that has come so often before; None where it has not, or too much is pinned."""
         home = self.free.setdefault(size, [])
         try:
             block: PinnedBlock | None = home.pop()
@@ -88,7 +92,7 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
 
 def passage(device: Device, nbytes: int) -> Array:
     """Give memory for bytes on their way from a device, pinned where there is such; used again when nobody sees it."""
-    found = _pools.setdefault(device, _Pool(device)).lease(size_class(nbytes), often=0)
+    found = _pools.setdefault(device, _Pool(device)).take(size_class(nbytes), often=0)
     return np.ndarray((nbytes,), np.uint8, np.empty(nbytes, np.uint8) if found is None else found)
 
 
