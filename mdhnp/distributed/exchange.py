@@ -18,7 +18,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.threads import named
-from mdhnp.distributed.ways import Way, copied_to, gathered_to, way_to
+from mdhnp.distributed.ways import Way, copied_to, gathered_to, is_apart, way_to
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -159,12 +159,12 @@ def carry(copies: Sequence[Copy]) -> None:
                 exchanges.append(Exchange(giver, device, source.nbytes))
         if giver is device:
             within.append(one)
-        elif giver is None or not _apart(giver):
+        elif giver is None or not is_apart(giver):
             _put(giver, source, device, target)
-        elif source.nbytes <= AT_ONCE and _apart(device):
+        elif source.nbytes <= AT_ONCE and is_apart(device):
             with named(giver):
                 pieces.append((one, relay.Piece(giver, _dense(giver, source))))
-        elif device is not None and _apart(device):
+        elif device is not None and is_apart(device):
             _relay(giver, source, device, target)
         else:
             with named(giver):
@@ -177,10 +177,6 @@ def carry(copies: Sequence[Copy]) -> None:
         pieces = left
     for one in within:
         _put(*one)
-
-
-def _apart(device: Device | None) -> bool:
-    return device is not None and device.own_memory
 
 
 def _dense(device: Device, view: View) -> View:
@@ -208,9 +204,9 @@ def _arrived(one: Copy, piece: relay.Piece) -> bool:
 
 def _put(giver: Device | None, source: View, device: Device | None, target: View) -> None:
     """Copy from the host's memory, or within a device's, to a view of a device's memory."""
-    if giver is not None and _apart(giver):
+    if giver is not None and is_apart(giver):
         make(target, giver)[...] = make(source, giver)
-    elif device is None or not _apart(device):
+    elif device is None or not is_apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
         resident.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target)

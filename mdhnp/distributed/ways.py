@@ -80,7 +80,8 @@ def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
         strides = [s if given else 0 for s, given in zip(thin.box.strides, box.strides, strict=True)]
         return thin._replace(box=thin.box._replace(shape=box.shape, strides=tuple(strides)))
     for n, held in enumerate(array[1]):
-        if holds(held.room, box, box.whole) and (held.device is device or not (_apart(held.device) or _apart(device))):
+        readable = held.device is device or not (is_apart(held.device) or is_apart(device))
+        if readable and holds(held.room, box, box.whole):
             if held.device is device:
                 return _completed(array, n, box, box.whole)
             if holds(held.valid, box, box.whole):
@@ -88,7 +89,8 @@ def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
     return gathered_to(array, box, device)
 
 
-def _apart(device: Device | None) -> bool:
+def is_apart(device: Device | None) -> bool:
+    """Whether it is a device with memory of its own, from which elements must be copied."""
     return device is not None and device.own_memory
 
 
