@@ -86,14 +86,16 @@ def search(ordered: Array, values: Array, side: str) -> Array:
     """Give how many of ordered elements, of one axis, come before each value, by side "right" or equal it."""
     common: Any = np.result_type(ordered.dtype, values.dtype)
     common = _CONVERTED.get(common.char, common)
-    ordered, flat = _in_line(ordered.astype(common, copy=False)), values.reshape(-1).astype(common, copy=False)
+    ordered, flat = _in_order(ordered.astype(common, copy=False)), values.reshape(-1).astype(common, copy=False)
     text = _SEARCH.replace("CONDITION", SIDES[side])
     return _counting(text, common.char)(ordered, flat).reshape(values.shape)
 
 
 def places_of(x: Array) -> tuple[Array, ...]:
     """Give the indices of elements that are not 0, along each axis; their number is read."""
-    return sorting.places_of(_in_order(x), "true") if x.size else tuple(_no_places(x) for _ in x.shape)
+    if not x.size:
+        return tuple([package().empty(0, dtype=np.int64, device=x.device) for _ in x.shape])
+    return sorting.places_of(_in_order(x), "true")
 
 
 def values_where(mask: Array, x: Array) -> Array:
@@ -101,10 +103,6 @@ def values_where(mask: Array, x: Array) -> Array:
     if not x.size or x.itemsize not in _MOVED:
         return package().take(x.reshape(-1), places_of(mask.reshape(-1))[0], mode="clip")
     return sorting.values_of(_in_order(mask), "true", _in_order(x))
-
-
-def _no_places(x: Array) -> Array:
-    return package().empty(0, dtype=np.int64, device=x.device)
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -134,9 +132,5 @@ def _begins(found: Array) -> Array:
 
 
 def _in_order(x: Array) -> Array:
+    """Give an Array whose elements lie one after the other, in C order, as kernels read them."""
     return x if x._view.flags.c_contiguous else x.copy()
-
-
-def _in_line(rows: Array) -> Array:
-    """Give rows whose elements lie one after the other, which is what the text reads."""
-    return rows if rows.strides[-1] == rows.itemsize else rows.copy()
