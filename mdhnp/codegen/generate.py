@@ -195,10 +195,7 @@ class _Build:
         self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
         sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(c.sizes))]
         self.sizes += c.sizes.values()
-        offsets = [
-            Argument("offset of input" if a.role == "input" else "offset of output", a.position) for _, a in moved
-        ]
-        arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *offsets)
+        arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *(a.offset for _, a in moved))
         self.kernels.append(Kernel(name, s.work_groups * items, items, arguments))
 
 

@@ -5,7 +5,7 @@ Texts and how they work are in `opencl/short_rows.py` and `opencl/radix.py`. All
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -103,9 +103,8 @@ def _in_passes(sort: _Sort) -> Program:
     tiles = -(-count // (items * sort.most))
     few = tiles <= _FEW_TILES
     source = radix.text(sort.dtype, lanes, items, sort.most, few_tiles=few, **sort.wanted)
-    exchanged = min(size - 1, 2)  # buffers that passes exchange
-    keys, indices = [rows * count * size] * exchanged, [rows * count * 4] * (exchanged if sort.places else 0)
-    passes = _Passes(size, exchanged, sort.values, sort.places, sort.caps)
+    passes = _Passes(sort)
+    keys, indices = [rows * count * size] * passes.exchanged, [rows * count * 4] * (passes.exchanged * sort.places)
     summing = rows * _DIGITS * (1 if few else items)
     kernels = []
     for n in range(size):
@@ -126,24 +125,25 @@ _COUNT, _TILES = Argument("size", 0), Argument("size", 1)
 class _Passes:
     """What kernels of each pass work on: the first pass reads the input, the last one writes the outputs."""
 
-    number: int
-    exchanged: int
-    values: bool
-    places: bool
-    caps: DeviceCaps
+    sort: _Sort
+
+    @property
+    def exchanged(self) -> int:
+        """Buffers that passes exchange, of keys, and of places."""
+        return min(self.sort.dtype.itemsize - 1, 2)
 
     def counting(self, n: int) -> tuple[Argument, ...]:
         keys = self._keys(n)
-        return (keys, _COUNTS, *self._sizes(n), *offsets([keys], self.caps))
+        return (keys, _COUNTS, *self._sizes(n), *offsets([keys], self.sort.caps))
 
     def moving(self, n: int) -> tuple[Argument, ...]:
-        first, last = n == 0, n == self.number - 1
-        given = radix.buffers(first, last, self.values, self.places)
+        sort, first, last = self.sort, n == 0, n == self.sort.dtype.itemsize - 1
+        given = radix.buffers(first, last, sort.values, sort.places)
         moved = Argument("output", 0) if last else Argument("temporary", 2 + n % 2)
-        ordered = Argument("output", int(self.values)) if last else self._indices(n)
+        ordered = Argument("output", int(sort.values)) if last else self._indices(n)
         arrays = [self._keys(n)]
         arrays += [moved] * given.moved + [self._indices(n - 1)] * given.places + [ordered] * given.moved_places
-        return (*arrays, _COUNTS, _TOTALS, *self._sizes(n), *offsets(arrays, self.caps))
+        return (*arrays, _COUNTS, _TOTALS, *self._sizes(n), *offsets(arrays, sort.caps))
 
     def _keys(self, n: int) -> Argument:
         return Argument("temporary", 2 + (n - 1) % 2) if n else Argument("input", 0)
@@ -157,7 +157,4 @@ class _Passes:
 
 def offsets(arrays: Sequence[Argument], caps: DeviceCaps) -> list[Argument]:
     """Give where in their buffers arrays begin that are no temporaries, if they may begin anywhere."""
-    roles: dict[str, Literal["offset of input", "offset of output"]] = {
-        "input": "offset of input", "output": "offset of output",
-    }  # fmt: skip
-    return [Argument(roles[a.role], a.position) for a in arrays if a.role in roles] if caps.offsets else []
+    return [a.offset for a in arrays if a.role != "temporary"] if caps.offsets else []

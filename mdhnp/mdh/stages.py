@@ -32,6 +32,11 @@ class Argument(NamedTuple):
     role: Literal["input", "output", "temporary", "size", "offset of input", "offset of output"]
     position: int
 
+    @property
+    def offset(self) -> "Argument":
+        """How many bytes from the beginning of its buffer an input or output begins."""
+        return Argument("offset of input" if self.role == "input" else "offset of output", self.position)
+
 
 @dataclass(frozen=True)
 class Stage:

@@ -4,7 +4,7 @@ What sorts by digits and what selects elements count in tiles, one a work-group,
 is where in each tile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 #: Types of elements that are moved as they are, by their bytes.
 UNSIGNED = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong", 16: "ulong2"}
@@ -107,6 +107,13 @@ def kernel(name: str, parameters: Sequence[str], sizes: Sequence[str], shifted: 
     given = ", ".join([*parameters, *(f"int {n}" for n in sizes), *(f"long {array}_at" for array in shifted)])
     moved = "".join(f"    SHIFT({array}, {array}_at);\n" for array in shifted)
     return f"\n__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\nvoid {name}({given}) {{\n{moved}{body}}}\n"
+
+
+def declared(kinds: Mapping[str, str], given: Container[str]) -> tuple[list[str], str]:
+    """Give, of arrays by name and type, a kernel's parameters for those it is given, and its lines for the others."""
+    parameters = [f"__global {kind} *{array}" for array, kind in kinds.items() if array in given]
+    missing = [f"    __global {kind} *{array} = 0;\n" for array, kind in kinds.items() if array not in given]
+    return parameters, "".join(missing)
 
 
 def summing(shifted: Sequence[str] = ()) -> str:

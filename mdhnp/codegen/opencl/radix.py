@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import UNSIGNED, kernel, summing, sums_text
+from mdhnp.codegen.opencl.counts import UNSIGNED, declared, kernel, summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
 
 #: Bits of a digit. 4 need twice the passes, 11 more counters than local memory has.
@@ -237,8 +237,7 @@ def _counting(first: bool, offsets: bool) -> str:
 
 def _moving(first: bool, last: bool, given: Buffers, offsets: bool) -> str:
     kinds = {"moved": "KEYS", "places": "const uint", "moved_places": "long" if last else "uint"}
-    parameters = [f"__global {kind} *{name}" for name, kind in kinds.items() if getattr(given, name)]
-    missing = [f"    __global {kind} *{name} = 0;\n" for name, kind in kinds.items() if not getattr(given, name)]
+    parameters, missing = declared(kinds, [name for name in kinds if getattr(given, name)])
     shifted = ["keys"] * first + ["moved"] * (last and given.moved) + ["moved_places"] * (last and given.moved_places)
     parameters = [
         "__global const KEYS *keys",
@@ -246,7 +245,7 @@ def _moving(first: bool, last: bool, given: Buffers, offsets: bool) -> str:
         "__global const uint *counts",
         "__global const uint *totals",
     ]
-    body = "".join([_which(first, last), *missing, _MOVE, _MOVE_PLACES * given.moved_places])
+    body = "".join([_which(first, last), missing, _MOVE, _MOVE_PLACES * given.moved_places])
     return kernel(names(first, last)[1], parameters, _SIZES, shifted if offsets else [], body)
 
 

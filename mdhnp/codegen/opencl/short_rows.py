@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import SHIFT, kernel, sums_text
+from mdhnp.codegen.opencl.counts import SHIFT, declared, kernel, sums_text
 from mdhnp.codegen.opencl.radix import DIGIT, RANKS, keys_text
 
 _COMPARE = """\
@@ -119,6 +119,5 @@ def local_memory(dtype: "np.dtype[Any]", lanes: int, items: int, each: int, *, p
 def _kernel(name: str, sizes: list[str], values: bool, places: bool, offsets: bool, body: str) -> str:
     kinds = {"keys": "const KEYS", "moved": "KEYS", "moved_places": "long"}
     given = ["keys"] + ["moved"] * values + ["moved_places"] * places
-    missing = [f"    __global {kind} *{array} = 0;\n" for array, kind in kinds.items() if array not in given]
-    parameters = [f"__global {kinds[array]} *{array}" for array in given]
-    return kernel(name, parameters, sizes, given if offsets else [], "".join([*missing, body]))
+    parameters, missing = declared(kinds, given)
+    return kernel(name, parameters, sizes, given if offsets else [], missing + body)
