@@ -16,6 +16,7 @@ import mdhnp
 from mdhnp.distributed import exchange, executor, threads
 from mdhnp.distributed.placement import Placement, placement_of
 from mdhnp.distributed.spans import is_empty
+from mdhnp.runtime.pending import waiting
 
 if TYPE_CHECKING:
     from mdhnp.runtime.groups import Group
@@ -201,6 +202,24 @@ def test_what_a_device_stores_after_ctrl_c_is_what_others_read_later(
         assert shard.valid == shard.own
     np.testing.assert_array_equal(a.numpy(), y)
     np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(y))
+
+
+def test_a_failure_told_while_a_halo_is_brought_leaves_none(apart: Group) -> None:
+    x = np.random.default_rng(13).integers(-3, 4, (19, 6))
+    value = placement_of(_smooth(mdhnp.distribute(x, devices=apart))._view)
+    shard = value.shards[0]
+    assert shard.room != shard.own
+    for noticed in (False, True):
+        value.holders()
+        stores = value.stores
+        waiting(apart.members[0]).failures += 1
+        if noticed:  # by another call, before the halo is said to be complete
+            value.holders()
+        value.complete(shard, shard.room, stores)
+        assert value.valid(shard) == shard.own
+    value.holders()
+    value.complete(shard, shard.room, value.stores)
+    assert value.valid(shard) == shard.room
 
 
 def test_ctrl_c_comes_once_more_while_copies_are_told_apart(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,8 @@ class Placement(Addresses):
     """An array of `nbytes` that several devices hold.
 
     Its shards together have everything; several may have the same. Where it is shared, halos are never known to be
-    valid. `stores` is another object when a store into it began, or ended.
+    valid. `stores` is another object when a store into it began, or ended, or a failure was noticed, after which halos
+    may not have arrived.
     """
 
     def __init__(self, shards: Sequence[Shard]) -> None:
@@ -69,7 +70,9 @@ class Placement(Addresses):
         """Give what each holder has, as of now."""
         for shard in self.shards:
             if (failures := shard.failures_now()) != shard.failures:
-                shard.valid, shard.failures = shard.own, failures
+                self.stores = object()  # at first: what is being brought here is not known to arrive
+                shard.valid = shard.own
+                shard.failures = failures
         return self.nbytes, tuple([Held(s.device, s.room, s.own, self.valid(s)) for s in self.shards])
 
     def valid(self, shard: Shard) -> Spans:
@@ -115,9 +118,9 @@ class Placement(Addresses):
             shard.valid = shard.own
 
     def complete(self, shard: Shard, valid: Spans, stores: object) -> None:
-        """Note that bytes of a shard are the array's, unless a store began or ended since `stores` was that."""
+        """Note that bytes of a shard are the array's, unless `stores` was replaced since it was that."""
         shard.valid = valid
-        if self.stores is not stores or self._at_work:  # asked afterwards: a store that begins now finds them valid
+        if self.stores is not stores or self._at_work:  # asked afterwards: what replaces it now finds them valid
             shard.valid = shard.own
 
 

@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 #: Results of one size after which the next ones are pinned: on an H200 that takes 600 µs/MB, and saves 12.
 _OFTEN = 50
-#: Part of the machine's memory that may be pinned.
+#: Part of the machine's memory that may be pinned, for all devices together.
 _MOST = 1 / 16
 
 
@@ -41,13 +41,16 @@ class PinnedBlock:
         self.bytes: Any = (ctypes.c_char * size).from_address(self.start)
 
 
+#: One at a time pins memory, so that together they keep to the limit.
+_pinning = process.lock()
+
+
 class _Pool:
     """A device's pinned blocks, by size; all changes but allocations are single steps, for finalizers."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._asked: dict[int, int] = {}
-        self._lock = process.lock()
         self.free: dict[int, list[PinnedBlock]] = {}
         self.all: list[PinnedBlock] = []
         self.most = int(system.memory() * _MOST)
@@ -66,14 +69,14 @@ class _Pool:
         return None if block is None else lease(block.bytes, block, home)
 
     def _new(self, size: int, often: int) -> PinnedBlock | None:
-        with self._lock:
+        with _pinning:
             self._asked[size] = self._asked.get(size, 0) + 1
-            if self._asked[size] <= often or self.held() + size > self.most:
+            if self._asked[size] <= often or _held() + size > self.most:
                 return None
             try:
                 block = PinnedBlock(self._device, size)
             except cl.Error:  # the system has no more for it
-                self.most = self.held()
+                self.most = _held()
                 return None
             self.all.append(block)
             return block
@@ -83,6 +86,11 @@ class _Pool:
 
 
 _pools: dict[Device, _Pool] = process.table()
+
+
+def _held() -> int:
+    """Give the bytes that are pinned, for all devices together."""
+    return sum([pool.held() for pool in tuple(_pools.values())])
 
 
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
