@@ -22,6 +22,7 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, cc, check_indices, interpret, md_hom, ps, put_indices, pw
 from mdhnp.mdh.regions import part_of
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.transfers import watched
 from mdhnp.schedule.default import default
 
 Array = Any
@@ -397,3 +398,28 @@ def test_one_element_says_where(host: Any) -> None:
         np.testing.assert_array_equal(found, table[[2] * 5])
         gather = mdhnp.md_hom(lambda x: x, {"k": mdhnp.cc}, "T[p[0],k] -> y[k]")
         np.testing.assert_array_equal(gather(table, at), table[2])
+
+
+@pytest.mark.parametrize("dtype", np.typecodes["AllInteger"])
+def test_arrays_of_indices_are_looked_at_where_they_are_and_again_once_they_change(dtype: str, where: Device) -> None:
+    x, signed = _whole(100, 3), np.dtype(dtype).kind == "i"
+    indices = _RNG.integers(-100 if signed else 0, 100, (7, 311)).astype(dtype)
+    indices[0, :2] = -100 if signed else 0, 99
+    a, at = mdhnp.asarray(x), mdhnp.asarray(indices)
+    for part in (np.s_[:], np.s_[1:, 5:], np.s_[3], np.s_[::-1], np.s_[:0], np.s_[2, 1]):
+        expected = x[indices[part]]
+        np.testing.assert_array_equal(mdhnp.take(a, at[part], 0).numpy(), expected)  # the first call
+        with watched() as copies:
+            found = mdhnp.take(a, at[part], 0)
+        assert not copies or not expected.size or not indices[part].flags.c_contiguous
+        np.testing.assert_array_equal(found.numpy(), expected)
+    for wrong in (100, *([-101] if signed else [])):
+        at[6, 310] = wrong
+        for _ in range(2):
+            with pytest.raises(IndexError, match=rf"index {wrong} at position \(6, 310\) is out of bounds for axis 0"):
+                mdhnp.take(a, at, 0)
+        np.testing.assert_array_equal(mdhnp.take(a, at[:6], 0).numpy(), x[indices[:6]])
+    at[6, 310] = 7
+    assert mdhnp.take(a, at, 0)[6, 310, 0] == x[7, 0]
+    with pytest.raises(IndexError, match="which has 99 elements"):
+        mdhnp.take(a[:99], at, 0)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Graph, Sorting, check_indices
+from mdhnp.calls.reach import reach
+from mdhnp.mdh import Graph, Sorting, axes_of_indices, check_indices
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
@@ -17,12 +18,14 @@ _Take = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
 def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, device: "Device | None") -> _Take:
     """Give what takes a call's inputs, and raises IndexError where an index among them names no element.
 
-    What sorting gives are the last ones. `device` is where all are, if it has memory of its own: it is waited for then.
+    What sorting gives are the last ones. `device` is where all are. If it has memory of its own it says how far indices
+    reach, for which it is waited for, unless it said so of the same ones before; those that may be outside are copied.
     ValueError if indices are computed by another step, where nobody could look at them, TypeError if they are on
     several devices.
     """
-    asked = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.looked_at]
-    for h, inputs in asked:
+    steps = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.looked_at]
+    asked = [(h, inputs, axes_of_indices(h)) for h, inputs in steps]
+    for h, inputs in steps:
         for number in h.looked_at:
             name = h.inputs[number].name
             if inputs[number] >= graph.given:
@@ -48,7 +51,16 @@ def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, devic
             for made in s.sort(read(s.source)):
                 seen[len(found)] = made
                 found.append(made if away is None else away.memory.upload(away, made))
-        for h, inputs in asked:
+
+        def inside(number: int, axis: int) -> bool:
+            if away is None or number in seen:
+                return False
+            reached = reach(away, found[number])
+            return reached is not None and reached <= axis
+
+        for h, inputs, axes in asked:
+            if axes is not None and all([inside(inputs[n], axis) for n, axis in axes.items()]):
+                continue
             sources = h.looked_at
             arrays = [read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)]
             check_indices(h, arrays)  # type: ignore[arg-type]  # others are not read

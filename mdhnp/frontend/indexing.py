@@ -57,7 +57,8 @@ class _Selection(NamedTuple):
         "TypeError": f"If indices are no whole numbers. {UNSUPPORTED}",
         "ValueError": "If there is no such mode.",
     },
-    notes="Devices with memory of their own are waited for, so that indices can be looked at.",
+    notes="Devices with memory of their own are waited for, so that indices can be looked at: once, until they are "
+    "changed.",
     example=">>> mdhnp.take(np.array([5.0, 6.0, 7.0]), [2, 0, -1])\narray([7., 5., 7.])",
 )
 def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: Mode = "raise") -> Any:

@@ -18,7 +18,7 @@ from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Chain, Rows, along, chain, is_product, rows, sized, unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.grid import grid
-from mdhnp.mdh.indices import check_indices, put_indices
+from mdhnp.mdh.indices import axes_of_indices, check_indices, put_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
@@ -32,9 +32,9 @@ from mdhnp.mdh.views import Affine, View, interleaved
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Sorting", "Stack", "Stage",
-    "Step", "Task", "View", "Window", "along", "bounded", "canonical", "cc", "chain", "check_indices",
-    "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs", "footprints", "grid", "index",
-    "interleaved", "interpret", "is_product", "is_stretch", "md_hom", "overlaps", "partial", "prefixes", "ps",
-    "put_indices", "pw", "rings", "rows", "scattered", "shares", "sized", "slots", "stages", "stretches", "trace",
-    "unfused", "whole",
+    "Step", "Task", "View", "Window", "along", "axes_of_indices", "bounded", "canonical", "cc", "chain",
+    "check_indices", "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs", "footprints",
+    "grid", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom", "overlaps", "partial",
+    "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "shares", "sized", "slots", "stages",
+    "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip

@@ -37,6 +37,20 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
                 _check(h, view, axis, index, arrays)
 
 
+def axes_of_indices(h: MdHom) -> dict[int, int] | None:
+    """Give how many elements the shortest axis has that each input that is looked at has indices of, by its number.
+
+    None where more is to be looked at: ends of segments, or something is added to elements.
+    """
+    found = dict[int, int]()
+    asked = [i for v in h.inputs if v.boundary is None for access in v.accesses for i in access]
+    for i in [i for i in asked if isinstance(i, Indirect) and not i.trusted]:
+        if not _is_alone(i):
+            return None
+        found[i.source[0]] = min(found.get(i.source[0], i.length), i.length)
+    return found if all([s.trusted for s in h.segments]) else None
+
+
 def put_indices(h: MdHom, arrays: Sequence[Any], rng: "np.random.Generator") -> None:  # which takes long to import
     """Put random indices that name elements, and ends of segments of one length, into the inputs that are for these."""
     for number in h.index_sources:
@@ -74,8 +88,11 @@ def _check_segment(h: MdHom, s: Segment, arrays: Sequence[npt.NDArray[Any]]) -> 
 def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[npt.NDArray[Any]]) -> None:
     number, _ = index.source
     elements, size = arrays[number], index.length
-    alone = not any(index.coefficients) and not index.constant and elements.size > 0
-    if alone and (_within(elements, size) or -size <= int(elements.min()) <= int(elements.max()) < size):
+    if (
+        _is_alone(index)
+        and elements.size
+        and (_within(elements, size) or -size <= int(elements.min()) <= int(elements.max()) < size)
+    ):
         return  # all of them, of which some may not be read
     beside = [0 if moves else c for c, moves in zip(index.coefficients, index.through, strict=True)]
     low, high = Affine(tuple(beside)).span(h.extents)
@@ -92,6 +109,10 @@ def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[np
             f"{source.name}: index {int(element(h, index, point, arrays))} at position {where}{more} is out of bounds "
             f"for axis {axis} of {view.name}, which has {size} elements"
         )
+
+
+def _is_alone(index: Indirect) -> bool:
+    return not any(index.coefficients) and not index.constant
 
 
 def _within(elements: npt.NDArray[Any], size: int) -> bool:

@@ -60,7 +60,8 @@ def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, 
     return np.ndarray(shape, dtype, leased(block), offset, strides)
 
 
-def _lease_of(view: Any) -> Any:
+def lease_of(view: Any) -> Any:
+    """Give what dies with the last view of the same memory."""
     base = view.base
     while type(base) is not Lease:
         base = base.base
@@ -69,7 +70,7 @@ def _lease_of(view: Any) -> Any:
 
 def block_of(view: Array) -> Any:
     """Give the :class:`Addresses` that a view is of."""
-    return _lease_of(view).block
+    return lease_of(view).block
 
 
 def location(view: Array) -> Location:
@@ -80,12 +81,12 @@ def location(view: Array) -> Location:
 def bytes_of(view: Array) -> Array:
     """Give the view of all bytes from the lowest to the highest element of a view that has some."""
     layout = Layout.of(view)
-    return np.ndarray((layout.nbytes,), np.uint8, _lease_of(view), location(view).offset + layout.low)
+    return np.ndarray((layout.nbytes,), np.uint8, lease_of(view), location(view).offset + layout.low)
 
 
 def fixed(view: Array) -> Array:
     """Give a view, through which, and through whose views, nothing may be put into its memory."""
-    return np.ndarray(view.shape, view.dtype, _lease_of(view).view(Fixed), location(view).offset, view.strides)
+    return np.ndarray(view.shape, view.dtype, lease_of(view).view(Fixed), location(view).offset, view.strides)
 
 
 def is_fixed(view: Array) -> bool:

@@ -1,0 +1,65 @@
+"""How far indices in a device's own memory reach: asked there once, for as long as they are not changed."""
+
+import weakref
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.runtime.layout import Layout
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.runtime.executable import Executable
+    from mdhnp.runtime.handle import Device
+
+#: Arrays whose reach is remembered, those that were asked for last.
+_MOST = 64
+#: Elements that kernels count.
+_COUNTED = 2**31 - 1
+
+
+class _Known(NamedTuple):
+    """The reach of indices, in which memory, and at which change of that."""
+
+    memory: "weakref.ref[Any]"
+    version: int
+    reach: int
+
+
+_known: dict[tuple[int, int, int, str], _Known] = {}
+
+
+def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
+    """Give the least n for which an axis of n elements has all indices of a view, also those less than 0.
+
+    None where no kernel says: for elements that do not lie one after the other. The device is waited for, unless the
+    indices were asked for before, and their memory was not changed since.
+    """
+    layout = Layout.of(view)
+    if not view.size or not layout.contiguous or view.size > _COUNTED:
+        return None if view.size else 0
+    from mdhnp.runtime import resident
+
+    memory, (block, offset), version = resident.lease_of(view), resident.location(view), resident.version(view)
+    key = (block.serial, offset + layout.low, view.size, view.dtype.char)
+    found = _known.pop(key, None)
+    if found is None or found.memory() is not memory or found.version != version:
+        (largest,) = _reaching(device, view.dtype, layout).new((view,))
+        found = _Known(weakref.ref(memory), version, int(device.memory.download(device, largest)[0]) + 1)
+    _known[key] = found  # the last one now
+    if len(_known) > _MOST:
+        with suppress(StopIteration, RuntimeError):  # other threads put some in, too
+            _known.pop(next(iter(_known)), None)
+    return found.reach
+
+
+@lru_cache(maxsize=64)
+def _reaching(device: "Device", dtype: "np.dtype[Any]", layout: Layout) -> "Executable":
+    from mdhnp.codegen.reach import reaching
+    from mdhnp.runtime.executable import Executable
+
+    program = reaching(dtype, layout.nbytes // dtype.itemsize, device.caps)
+    total = np.dtype(np.uint64)
+    return Executable(device, program, [layout], [Layout((1,), (8,), 8)], resident=True, results=[((1,), total)])
