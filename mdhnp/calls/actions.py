@@ -118,6 +118,24 @@ def untuned_in_full(p: Progress, _: Any) -> Sequence[Computation] | None:
     return (loading.kernels.untuned(p.request) or None) if p.request.mode.tuning == "full" else None
 
 
+def rivals(p: Progress, _: Any) -> Sequence[tuple[Plan, float]] | None:
+    """Give what lost against the plan in use and is to be tried again: kernels, and NumPy where that is not in use."""
+    if not p.contest_is_paid:
+        return None
+    host = [] if isinstance(p.plan, ByNumpy) else [ByNumpy.of(p.request, "is tried again beside kernels")]
+    return [(plan, 1.0) for plan in (*p.lost, *host)] or None
+
+
+def kernels_again(p: Progress, _: Any) -> bool:
+    """Whether kernels that this process has not are to be tried again beside NumPy."""
+    return p.contest_is_paid
+
+
+def hopeless_now(p: Progress, answer: Any) -> Any:
+    """Give the helper's answer that kernels take too long, where another time may say something else."""
+    return answer if getattr(answer, "timed", False) and p.is_alone else None
+
+
 def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> Plan | None:
     """Give the best of some, where calls return before their kernels have run, and so say nothing of their time."""
     plan, ratio = min(candidates, key=lambda each: each[1])
@@ -270,27 +288,32 @@ def put_fastest(p: Progress, plan: Plan) -> None:
 
 def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
     assert p.entry is not None
-    spins = isinstance(p.plan, ByNumpy) and p.plan.function.work.multiplied and p.request.device.kind == "cpu"
+    each = [p.plan, *(plan for plan, _ in candidates)]
+    products = any([isinstance(plan, ByNumpy) and plan.function.work.multiplied for plan in each])
+    spins = products and p.request.device.kind == "cpu"
 
-    def settled(_: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
+    def settled(_: Entry, won: Plan, times: Sequence[tuple[Plan, Sequence[float]]]) -> None:
         p.handle(Event.COMPARED, (won, times))
 
     contest = loading.contest.Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, settled)
     p.entry.put(contest.plan, contest)
 
 
-def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, float]]]) -> None:
-    """Put the winner in place, and keep what was measured."""
+def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, Sequence[float]]]]) -> None:
+    """Put the winner in place, and keep what was measured, and what lost."""
     won, times = known
-    said = [f"{'NumPy' if isinstance(plan, ByNumpy) else 'kernels'} {s * 1e6:.1f} µs" for plan, s in times]
+    median = loading.times.median_of
+    said = [f"{'NumPy' if isinstance(plan, ByNumpy) else 'kernels'} {median(s) * 1e6:.1f} µs" for plan, s in times]
     p.put(won, f"measured: {', '.join(said)}")
+    p.compared([plan for plan, _ in times if plan is not won and not isinstance(plan, ByNumpy)])
     names = loading.times.NUMPY, loading.times.KERNELS
-    seconds = {names[not isinstance(q, ByNumpy)]: s for q, s in sorted(times, key=lambda each: -each[1])}
-    loading.background.later(partial(loading.build.keep, p.request, won, seconds))
+    calls = {names[not isinstance(q, ByNumpy)]: s for q, s in sorted(times, key=lambda each: -median(each[1]))}
+    loading.background.later(partial(loading.build.keep, p.request, won, calls))
 
 
 def keep(p: Progress, answer: Any) -> None:
     """Keep the plan, since kernels are not worth it."""
+    p.compared([])
     if p.missing:  # no other plan computes what a fused function asks for
         fail(p, answer)
     else:

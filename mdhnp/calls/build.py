@@ -5,7 +5,7 @@ compiling anything. What it allocates is its own: no array of the caller's is wr
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +18,7 @@ from mdhnp import system
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import fastest_kernels, on_device
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
-from mdhnp.calls.plans import Kernels, Plan, SlicedKernels
+from mdhnp.calls.plans import ByNumpy, Kernels, Plan, SlicedKernels
 from mdhnp.calls.request import Array, Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import Computation
@@ -28,10 +28,9 @@ from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
-from mdhnp.tuning.times import KERNELS, remember
+from mdhnp.tuning.times import KERNELS, NUMPY, judge, median_of, remember
 
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
@@ -69,6 +68,8 @@ class Hopeless:
     """Kernels are not to be tried; `why` says why, for people."""
 
     why: str
+    #: Whether times said so, which other work on the machine may have made.
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Build:
         if isinstance(compared, str):
             return Hopeless(compared)
         if compared is not None and compared[0] > _HOPELESS * compared[1]:
-            return Hopeless(f"kernels take {compared[0] / compared[1]:.1f} times as long as NumPy")
+            return Hopeless(f"kernels take {compared[0] / compared[1]:.1f} times as long as NumPy", timed=True)
         return pack(plan, best, 1.0 if compared is None else compared[0] / compared[1], price)
 
     def _best(self) -> Device | Hopeless:
@@ -206,9 +207,12 @@ def affordable(nbytes: int) -> bool:
     return nbytes <= _MEMORY * (system.memory() or _UNKNOWN)
 
 
-def keep(request: Request, won: Plan, seconds: Times) -> None:
-    """Keep what was measured in calls, and the winner: for other processes, and later calls of this one."""
+def keep(request: Request, won: Plan, calls: Mapping[str, Sequence[float]]) -> None:
+    """Keep the seconds of calls by name of a plan, and the winner: for other processes, and later calls of this one."""
+    seconds = {plan: median_of(each) for plan, each in calls.items()}
     remember(request.mdhom, request.device, seconds)
+    if len(calls) > 1:
+        judge(request.mdhom, request.device, NUMPY if isinstance(won, ByNumpy) else KERNELS, calls)
     if not isinstance(won, Kernels) or won.origins == ("general",):
         return
     stages = kernels.staged(request.mdhom)

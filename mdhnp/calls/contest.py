@@ -72,7 +72,8 @@ class Contest(Watcher):
     """Tries candidates, each with its time relative to the plan in use as far as is known, beside the plan `used`.
 
     `spent` is what calls have cost so far, `rest` the seconds for which calls of the plan in use disturb those after
-    them. At the end `settle` takes the entry, the plan that is to go on, and the seconds of each plan that was timed.
+    them. At the end `settle` takes the entry, the plan that is to go on, and the seconds of each call of those
+    that were timed.
     """
 
     each = True
@@ -83,7 +84,7 @@ class Contest(Watcher):
         candidates: Sequence[tuple[Plan, float]],
         spent: Spent,
         rest: float,
-        settle: Callable[[Entry, Plan, Sequence[tuple[Plan, float]]], None],
+        settle: Callable[[Entry, Plan, Sequence[tuple[Plan, Sequence[float]]]], None],
     ) -> None:
         super().__init__()
         self._used = _Arm(used, used, 1.0)
@@ -142,7 +143,7 @@ class Contest(Watcher):
             best = min((self._used, *self._others), key=lambda arm: arm.seconds)
             won = best if self._beats(best) else self._used
             timed = [arm for arm in (self._used, *self._others, *self._out) if arm.times]
-            self._settle(entry, won.plan, [(arm.plan, arm.seconds) for arm in timed])
+            self._settle(entry, won.plan, [(arm.plan, arm.times) for arm in timed])
             return
         arm = self._due[0] if self._can_pay(self._due[0]) else self._used
         if arm is not self._arm:

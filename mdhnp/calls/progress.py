@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # which load OpenCL
 
 #: Seconds that making kernels takes, where none have been made yet.
 COMPILING = 0.3
+#: Contests of an entry after which no further one is held in a process: its calls have cost about a minute by then.
+_CONTESTS = 7
 #: Seconds of a call that only enqueues kernels.
 _ENQUEUE = 2e-5
 
@@ -93,6 +95,9 @@ class Progress(Watcher):
         self.call, self.spent = call, spent or Spent()
         self.state, self.why, self.kept = State.NEW, "", True
         self.entry: Entry | None = None
+        # Of contests: how many there were, kernels that lost in the last one, and what calls have cost from the first
+        # one to that.
+        self.contests, self.lost, self._before = 0, list[Plan](), 0.0
         self._purse, self._price = self.spent, inf
 
     def saw(self, entry: Entry, plan: Plan, seconds: float, calls: int = 1) -> None:
@@ -134,8 +139,11 @@ class Progress(Watcher):
         if price is None:
             if self.state is State.KERNELS:  # another thread may have gone on from any other
                 self.state = State.FINAL
+                if self.entry is not None:
+                    self.entry.put(self.plan)
             return
         if self.state is State.KERNELS:
+            self._before += self.spent.seconds if self.contests > 1 else 0.0
             self.spent = Spent()
         self._price = price
         self._purse = loading.unloaded.all if self.state is State.UNLOADED else self.spent
@@ -150,8 +158,32 @@ class Progress(Watcher):
             case State.FIRST:
                 return _price_of_building(self)
             case State.KERNELS:
-                return _price_of_search(self)
+                search, contest = _price_of_search(self), _price_of_contest(self)
+                each = [None if search is None else search - self._before, contest]
+                return min([price for price in each if price is not None], default=None)
         return None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is about one step, for which NumPy may compute, or kernels, as measured in calls."""
+        request, others = self.request, (self.call, self.missing, self.others)
+        return not any(others) and request.mode.decides == "measurements" and request.numpy is not None
+
+    @property
+    def contest_is_paid(self) -> bool:
+        """Whether calls have cost what another contest does."""
+        price = _price_of_contest(self)
+        return price is not None and self.spent.seconds >= price
+
+    @property
+    def search_is_paid(self) -> bool:
+        """Whether calls have cost what a search does."""
+        price = _price_of_search(self)
+        return price is not None and self._before + self.spent.seconds >= price
+
+    def compared(self, lost: Sequence[Plan]) -> None:
+        """Note that a contest is over, and which kernels lost it."""
+        self.contests, self.lost = self.contests + 1, list(lost)
 
     @property
     def start(self) -> Start:
@@ -199,6 +231,19 @@ def _price_of_building(p: Progress) -> float:
     if p.request.numpy is not None and p.kernels_are_faster:
         return 0.0  # kernels that are known to pay, but are not on disk
     return _enqueued(price_of_kernels(p.request), [p.request])
+
+
+def _price_of_contest(p: Progress) -> float | None:
+    """Give what calls are to cost before plans that were compared are so again: each time twice as much.
+
+    Other work on the machine may have decided the contest before. None where none was held, and where there were
+    enough: in this process, or in several that agree.
+    """
+    if not p.is_alone or p.contests > _CONTESTS or not (p.contests or p.times is not None):
+        return None
+    if loading.times.is_settled(p.request.mdhom, p.request.device):
+        return None
+    return price_of_kernels(p.request) * 2.0**p.contests
 
 
 def _price_of_search(p: Progress) -> float | None:

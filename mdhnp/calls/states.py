@@ -46,10 +46,14 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     # Calls have cost what comes next does.
     (unloaded, paid, lambda p, _: not loading.unloaded.begun, lambda p, _: loading.load_meanwhile(), unloaded),
     (first, paid, do.always, do.order_kernels, building),
+    (kernels, paid, do.rivals, do.compare, comparing),
+    (kernels, paid, do.kernels_again, do.order_kernels, building),
+    (kernels, paid, lambda p, _: not p.search_is_paid, do.nothing, kernels),
     (kernels, paid, lambda p, _: p.call, do.order_rewritings, searching),
     (kernels, paid, lambda p, _: bool(loading.kernels.untuned(p.request)), do.order_search, searching),
     (kernels, paid, do.always, do.nothing, final),
     # The helper has answered.
+    (building, answered, do.hopeless_now, do.keep, kernels),
     (building, answered, lambda p, answer: answer if hasattr(answer, "why") else None, do.keep, final),
     (building, answered, lambda p, answer: answer if p.missing and p.others else None, do.keep_and_order, building),
     (building, answered, lambda p, answer: answer if p.missing else None, do.keep_and_plan, final),

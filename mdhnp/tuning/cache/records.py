@@ -77,6 +77,23 @@ class BestSchedule:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """Which plan of a computation contests found to be the fastest, and how sure that is."""
+
+    #: Its name, as in :data:`Times`.
+    plan: str
+    #: How many times as long the best other plan took.
+    margin: float
+    #: How many times as long calls of one plan took in its slower quarter as in its faster one, of both the worse.
+    noise: float
+    #: Processes in a row that found the same, by more than the noise.
+    processes: int
+
+    def fields(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One candidate of a search and what became of it."""
 
@@ -114,6 +131,11 @@ def read_measurement(fields: Any) -> Measurement:
     found = _read(fields, "", status=str, message=str)
     seconds = None if fields.get("seconds") is None else expect(fields["seconds"], float, "seconds")
     return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, **found)
+
+
+def read_verdict(fields: Any) -> Verdict:
+    """Read a verdict; ValueError names the field that is wrong."""
+    return Verdict(**_read(fields, "", plan=str, margin=float, noise=float, processes=int))
 
 
 def _read(fields: Any, record: str, **kinds: type) -> dict[str, Any]:

@@ -22,15 +22,25 @@ import numpy as np
 
 from mdhnp.runtime.private import tuning_file
 from mdhnp.tuning.cache.database import Database
-from mdhnp.tuning.cache.records import BestSchedule, Key, Measurement, Times, read_entry, read_measurement
+from mdhnp.tuning.cache.records import (
+    BestSchedule,
+    Key,
+    Measurement,
+    Times,
+    Verdict,
+    read_entry,
+    read_measurement,
+    read_verdict,
+)
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 from mdhnp.tuning.processes import ProcessIdentity
 
 T = TypeVar("T")
 
 #: What a record holds: seconds of a plan's "time"; else JSON: an entry, one of a key's measurements, who has a claim,
-#: and what was measured of a machine, which is a device beside a version of NumPy.
-Kind = Literal["entry", "measurement", "time", "claim", "machine"]
+#: which plan contests beside a version of NumPy found to be the fastest, and what was measured of a machine, which is a
+#: device beside such a version.
+Kind = Literal["entry", "measurement", "time", "claim", "verdict", "machine"]
 #: A record: the columns of its key, its name, its content.
 Row = tuple[Any, ...]
 
@@ -193,6 +203,15 @@ class TuningCache:
 
     def set_times(self, key: Key, times: Times) -> None:
         self._database.write(lambda db: _set_times(db, key, times))
+
+    def verdicts(self, device: str) -> dict[Key, Verdict]:
+        """Give what contests beside this NumPy found on a device."""
+        rows = self._read("verdict", "device = ? AND name = ?", (device, np.__version__))
+        found = [(_key(row), _content(row, read_verdict)) for row in rows]
+        return {key: verdict for key, verdict in found if key is not None and verdict is not None}
+
+    def set_verdict(self, key: Key, verdict: Verdict) -> None:
+        self._database.write(lambda db: _set(db, "verdict", key, json.dumps(verdict.fields()), np.__version__))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the user's own entries and calls' times to a JSON file; give how many entries."""
