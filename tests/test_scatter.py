@@ -17,14 +17,17 @@ from ir_walk import walk_all
 from random_functions import Seeded
 from running import execute, lowered
 from schedules import CAPS, MATRICES, schedule
+from separate import separate
 
 import mdhnp
 from mdhnp import config, native
+from mdhnp.calls import sorting
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, Sorting, cc, cut, interpret, md_hom, ps, pw, scattered
 from mdhnp.mdh.scatter import _grouped, _order
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.transfers import watched
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
@@ -324,3 +327,37 @@ def test_indices_of_no_result_are_found(wrong: int) -> None:
         assert wrong >= 2**63 or not group(given, np.empty(4, int), begin)
     with pytest.raises(IndexError, match=f"s: index {wrong} at position .2,. is out of bounds for y, which has 5"):
         Sorting(0, "s", "y", 5, (4,)).sort(given)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "places"),
+    [("i8", 1, 1), ("i1", 5000, 3), ("i8", 20_000, 256), ("i4", 20_000, 257), ("u2", 777, 100), ("u8", 90, 70_000)],
+)
+def test_devices_with_memory_of_their_own_sort_themselves(dtype: str, size: int, places: int, device: Device) -> None:
+    low = 0 if dtype[0] == "u" else -places
+    indices = _RNG.integers(low, places, size).astype(dtype)
+    keys = np.where(indices < 0, indices.astype("i8") + places, indices).astype("i8")
+    order, begin = sorting.group(mdhnp.asarray(indices, device=separate(device)), places)
+    np.testing.assert_array_equal(order.numpy(), np.argsort(keys, kind="stable"))
+    np.testing.assert_array_equal(begin.numpy(), np.searchsorted(np.sort(keys), np.arange(places + 1)))
+
+
+@pytest.mark.parametrize("rest", [(), (5,)])
+def test_arrays_are_changed_without_copies_to_the_host(rest: tuple[int, ...], device: Device) -> None:
+    there = separate(device)
+    start, values, indices = _whole(100, *rest), _whole(3000, *rest), _to(100, 3000)
+    a, b, at = (mdhnp.asarray(x, device=there) for x in (start, values, indices))
+    with config(host="never"):
+        mdhnp.add.at(a, at, b)
+        with watched() as copies:
+            mdhnp.add.at(a, at[1:], b[1:])
+            mdhnp.add.at(a, at, b)
+        assert sum([c.nbytes for c in copies]) <= 8  # how far other indices reach
+        expected = _at(
+            np.add, _at(np.add, _at(np.add, start, indices, values), indices[1:], values[1:]), indices, values
+        )
+        np.testing.assert_array_equal(a.numpy(), expected)
+        at[7] = 100
+        with pytest.raises(IndexError, match=r"index 100 at position \(7,\) is out of bounds for axis 0 of a"):
+            mdhnp.add.at(a, at, b)
+        np.testing.assert_array_equal(a.numpy(), expected)

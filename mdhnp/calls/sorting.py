@@ -1,4 +1,7 @@
-"""Rows of Arrays sorted, and elements selected, by kernels on the device that has them: see `codegen/radix.py`."""
+"""Rows of Arrays sorted, indices grouped, and elements selected, by kernels on the device that has them.
+
+See `codegen/radix.py`, `codegen/grouping.py` and `codegen/selection.py`.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -29,6 +32,19 @@ def sort_rows(rows: Array, *, values: bool = False, places: bool = False) -> tup
     view, device = rows._view, rows.device
     found = _sorted(device, view.dtype, view.shape, values, places).new((view,))
     return tuple([make(each, device) for each in found])
+
+
+def group(indices: Array, extent: int) -> tuple[Array, Array]:
+    """Give the places of indices in the order of what they name, and where those of each of `extent` begin, and end.
+
+    The Array has one axis, is in C order and not empty, on a device with memory of its own; all its elements are of an
+    axis of `extent` elements, those less than 0 from its end. Equal ones stay as they come.
+    """
+    device, count = indices.device, indices.size
+    (keys,) = _keys(device, indices.dtype, count, extent).new((indices._view,))
+    ordered, places = sort_rows(make(keys, device), values=True, places=True)
+    (begin,) = _begins(device, count, extent).new((ordered._view,))
+    return make(places._view.reshape(-1), device), make(begin, device)
 
 
 def places_of(x: Array, which: "Which") -> tuple[Array, ...]:
@@ -68,6 +84,22 @@ def _sorted(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, values: boo
     program = sorting(dtype, shape[0], shape[1], device.caps, values=values, places=places)
     results = [(shape, t) for t, wanted in ((dtype, values), (_INDEX, places)) if wanted]
     return _executable(device, program, [(shape, dtype)], results)
+
+
+@lru_cache(maxsize=64)
+def _keys(device: "Device", dtype: "np.dtype[Any]", count: int, extent: int) -> "Executable":
+    from mdhnp.codegen.grouping import key_type, keys
+
+    program = keys(dtype, count, extent, device.caps)
+    return _executable(device, program, [((count,), dtype)], [((1, count), key_type(extent))])
+
+
+@lru_cache(maxsize=64)
+def _begins(device: "Device", count: int, extent: int) -> "Executable":
+    from mdhnp.codegen.grouping import begins, key_type
+
+    program = begins(count, extent, device.caps)
+    return _executable(device, program, [((1, count), key_type(extent))], [((extent + 1,), _INDEX)])
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,6 @@
 """Indices that are elements of arrays, looked at before they are used: each must name an element that there is."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from mdhnp.mdh.mdhom import MdHom, Segment
 from mdhnp.mdh.views import Affine, Indirect, View
 
 
-def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
+def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]], made: Container[int] = ()) -> None:
     """Raise IndexError, as NumPy does, where an element that is an index names none of the array; `arrays` are inputs.
 
-    Only of the arrays that are :attr:`~mdhnp.mdh.mdhom.MdHom.looked_at` elements are read.
+    Only of the arrays that are :attr:`~mdhnp.mdh.mdhom.MdHom.looked_at` elements are read, and not of inputs that are
+    `made` so that they are right.
 
     Examples
     --------
@@ -27,28 +28,30 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]]) -> None:
     IndexError: at: index 3 at position (2,) is out of bounds for axis 0 of x, which has 3 elements
     """
     for s in h.segments:
-        if not s.trusted:
+        if not s.trusted and s.source not in made:
             _check_segment(h, s, arrays)
     for view in h.inputs:
         asked = [(axis, i) for access in view.accesses for axis, i in enumerate(access) if isinstance(i, Indirect)]
         for axis, index in dict.fromkeys(asked) if view.boundary is None else ():
             # Also where there are no points along other dimensions, as NumPy does.
-            if not index.trusted and all([h.extents[d] for d in index.dims()]):
+            known = index.trusted or index.source[0] in made
+            if not known and all([h.extents[d] for d in index.dims()]):
                 _check(h, view, axis, index, arrays)
 
 
-def axes_of_indices(h: MdHom) -> dict[int, int] | None:
+def axes_of_indices(h: MdHom, made: Container[int] = ()) -> dict[int, int] | None:
     """Give how many elements the shortest axis has that each input that is looked at has indices of, by its number.
 
-    None where more is to be looked at: ends of segments, or something is added to elements.
+    `made` is as of :func:`check_indices`. None where more is to be looked at: ends of segments, or something is added
+    to elements.
     """
     found = dict[int, int]()
     asked = [i for v in h.inputs if v.boundary is None for access in v.accesses for i in access]
-    for i in [i for i in asked if isinstance(i, Indirect) and not i.trusted]:
+    for i in [i for i in asked if isinstance(i, Indirect) and not i.trusted and i.source[0] not in made]:
         if not _is_alone(i):
             return None
         found[i.source[0]] = min(found.get(i.source[0], i.length), i.length)
-    return found if all([s.trusted for s in h.segments]) else None
+    return found if all([s.trusted or s.source in made for s in h.segments]) else None
 
 
 def put_indices(h: MdHom, arrays: Sequence[Any], rng: "np.random.Generator") -> None:  # which takes long to import
