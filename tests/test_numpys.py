@@ -103,9 +103,11 @@ def test_mixed_types_and_extremes() -> None:
 
 
 @pytest.mark.parametrize("dtypes", ["i1 i1", "i8 i4", "? ?", "f4 f4", "f2 f2", "c8 c8"])
-@pytest.mark.parametrize("text", ["bc,ab->b", "ac,e->e", "ea,b->", "acb,e->eb", "aab,cb->ba", "ab,bc->ab"])
+@pytest.mark.parametrize("text", [
+    "bc,ab->b", "ac,e->e", "ea,b->", "acb,e->eb", "aab,cb->ba", "ab,bc->ab", "cd,ac->", "acb,bd->c", "abcd,be->dae",
+])  # fmt: skip
 def test_sums_of_one_operand_alone_come_first(text, dtypes) -> None:
-    sizes = dict(zip("abcde", (7, 12, 19, 23, 11), strict=True))
+    sizes = dict(zip("abcde", (14, 24, 19, 23, 32), strict=True))
     rng = np.random.default_rng(4)
     terms = text.partition("->")[0].split(",")
     arrays = [
@@ -117,6 +119,28 @@ def test_sums_of_one_operand_alone_come_first(text, dtypes) -> None:
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     assert np.asarray(found).flags.c_contiguous
     np.testing.assert_allclose(found, expected, rtol=1e-3 if "f2" in dtypes else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "dtype", "name"),
+    [
+        ("ab->a", [(2000, 39)], "f4", "numpy.einsum"),  # ufuncs begin anew with each row
+        ("ab->a", [(300, 64)], "c8", "numpy.einsum"),
+        ("ab->a", [(300, 65)], "c8", "numpy.add.reduce"),  # which adds more exactly than one after the other
+        ("ab->a", [(30, 1000)], "f4", "numpy.add.reduce"),
+        ("a,b->ab", [(60,), (70,)], "f8", "numpy.einsum"),
+        ("a,b->ab", [(60,), (70,)], "c8", "numpy.multiply"),
+        ("b,ab->ab", [(70,), (60, 70)], "f8", "numpy.multiply"),
+        ("abc,bc->ac", [(30, 11, 20), (11, 20)], "c8", "numpy.einsum"),  # matrices that BLAS does not read
+        ("acb,cb->ac", [(30, 20, 11), (20, 11)], "c8", "numpy.matmul"),
+    ],
+)
+def test_who_computes(text: str, shapes: Any, dtype: str, name: str) -> None:
+    arrays = [RNG.integers(0, 4, shape).astype(dtype) for shape in shapes]
+    function = numpy_function(bound(text, *arrays))
+    assert function is not None
+    assert function.name.startswith(name)
+    np.testing.assert_array_equal(function.compute(*arrays), np.einsum(text, *arrays))
 
 
 def test_sums_of_long_rows_lose_no_more_than_numpys() -> None:
@@ -178,13 +202,13 @@ def viewed(views: str, dtypes: Sequence[str]) -> list[Any]:
     return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
 
 
-@pytest.mark.parametrize("large", [ufuncs._LARGE, 0], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("large", [ufuncs.LARGE, 0], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("name", MAPS)
 def test_maps_are_what_their_definition_says(
     name: str, views: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ufuncs, "_LARGE", large)
+    monkeypatch.setattr(ufuncs, "LARGE", large)
     monkeypatch.setattr(ufuncs, "_IN_PLACE", large)
     monkeypatch.setattr(ufuncs, "_BLOCK", 24)  # bytes: a row, or two of them
     scalar, expected = MAPS[name]
@@ -280,7 +304,8 @@ def test_reductions_and_scans_are_what_their_definition_says(
 ) -> None:
     monkeypatch.setattr(numpy_tier, "MANY", 0)
     monkeypatch.setattr(ufuncs, "MANY", many)
-    monkeypatch.setattr(ufuncs, "_ROW", 3)
+    monkeypatch.setattr(numpy_tier, "ROW", 0)
+    monkeypatch.setattr(ufuncs, "ROW", 3)
     for dtypes in (("f4", "f4"), ("i2", "i2"), ("f2", "f2"), ("f8", "f8")):
         arrays = [np.abs(a) for a in viewed(views, dtypes[: views.count("], ") + 1])]
         h = mdhnp.md_hom(scalar, dict(zip("ij", operators, strict=True)), views).bind(*arrays)

@@ -34,8 +34,7 @@ _CLEAR = 2.0
 #: A turn that was cut short after fewer samples is taken once more before it decides.
 _FEW = _ROUNDS[1][0]
 
-#: What a plan is taken to lose while threads of another one take a core from it: half of the time, or what it was seen
-#: to lose: else the turns of a slow one would never end.
+#: The part of its time that a plan is taken to lose while threads of another one take a core from it.
 _DISTURBED = 0.5
 
 
@@ -152,7 +151,8 @@ class Contest(Watcher):
 
     def _can_pay(self, arm: _Arm) -> bool:
         slower = (self._rounds[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
-        disturbed = max(_DISTURBED, 1.0 - 1.0 / arm.ratio) * self._rest
+        # One that takes less than half of the usual time loses nothing to that one even then.
+        disturbed = max(1.0 - (1.0 - _DISTURBED) / arm.ratio, 0.0) * self._rest
         price = 0.0 if arm is self._used else slower + disturbed
         return self._lost + price <= _SHARE * self._spent.seconds
 

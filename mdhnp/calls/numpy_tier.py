@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.calls.ufuncs import MANY, by_ufuncs, einsum
+from mdhnp.calls.ufuncs import FAST, LARGE, MANY, ROW, by_ufuncs, einsum
 from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.subscripts import subscripts
@@ -58,10 +58,25 @@ def numpy_function(h: Computation) -> NumpyFunction | None:
     if one is not h or len(h.outputs) != 1 or one.index_sources:
         return None
     text = subscripts(one)
-    sums = text is not None and one.dims("pw") and ("," in text or one.points < MANY)
-    if not sums and (known := by_ufuncs(one)) is not None:
+    if (text is None or not _suits_einsum(one, text)) and (known := by_ufuncs(one)) is not None:
         return _function(one, *known)
     return None if text is None else _matrix_product(one, text) or _by_einsum(one, text)
+
+
+def _suits_einsum(h: MdHom, text: str) -> bool:
+    """Whether an einsum, or BLAS, is to compute what ufuncs may be able to, too.
+
+    Ufuncs begin anew with every row that they sum, and with every row of an outer product: einsums of rows of 8 take a
+    quarter of their time, of outer products half (but not where types are slow in them, or the result is so large that
+    ufuncs compute it block by block).
+    """
+    dtype, dims, result = h.outputs[0].dtype, h.dims("pw"), h.outputs[0].element_bytes
+    if not dims:
+        outer = len(h.inputs) == 2 and max([v.element_bytes for v in h.inputs]) < result < LARGE
+        return outer and dtype.char not in _SLOW_EINSUMS and {v.dtype for v in h.inputs} == {dtype}
+    # Einsums add complex numbers one after the other.
+    row = ROW // 8 if dtype.kind == "c" else ROW
+    return "," in text or h.points < MANY or prod([h.extents[d] for d in dims]) <= row
 
 
 def seconds_by_numpy(function: NumpyFunction | None) -> float:
@@ -84,7 +99,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     alone = [n for n in sums if terms.count(n) == 1]
     product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
-    walked = h.points
+    walked = h.points // FAST if sums and "," not in terms else h.points
     rows = len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
     if rows and h.points <= _BRIEF and dtype.char in _ROWS:
         return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
@@ -92,8 +107,8 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
-    elif _sums_come_first(h, terms, len(alone) == len(sums) > 0):
-        compute = _product_of_sums(terms, output)
+    elif alone and _sums_come_first(h, terms, alone):
+        compute = _product_of_sums(terms, output, alone)
         walked = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
     elif (alone or (sums and terms.count(",") > 1)) and "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED:
         compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
@@ -102,19 +117,28 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     return _function(h, f'numpy.einsum("{text}")', compute, walked)
 
 
-def _sums_come_first(h: MdHom, terms: str, alone: bool) -> bool:
-    """Whether each operand of a product is to be summed before, where its sums are `alone`: over labels of no other."""
-    return alone and "," in terms and h.points >= _SUMMED_FIRST and {v.dtype for v in h.inputs} == {h.outputs[0].dtype}
+def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
+    """Whether each operand of a product is to be summed before over the labels of no other one, `alone`.
+
+    That must leave fewer points than there are elements, since an einsum of it does not call BLAS, and less than half
+    of all the points: walked through at once they take less time each.
+    """
+    if "," not in terms or h.points < _SUMMED_FIRST or {v.dtype for v in h.inputs} != {h.outputs[0].dtype}:
+        return False
+    pairs = zip(terms.split(","), h.inputs, strict=True)
+    extents = {n: size for term, v in pairs for n, size in zip(term, v.shape, strict=True)}
+    elements = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
+    return 2 * elements <= h.points and prod([size for n, size in extents.items() if n not in alone]) <= elements
 
 
-def _product_of_sums(terms: str, output: str) -> Compute:
-    """Return what sums each operand over the labels that only it has and multiplies: an element of each is read once.
+def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:
+    """Return what sums each operand over the labels `alone`, and multiplies: an element of each is read once.
 
     `np.einsum(..., optimize=True)` does the same, after it has looked for it in 10 µs.
     """
     sums, kept = [], []
     for term in terms.split(","):
-        left = "".join(dict.fromkeys(n for n in term if n in output))
+        left = "".join(dict.fromkeys(n for n in term if n not in alone))
         sums.append(None if left == term else partial(einsum, f"{term}->{left}"))
         kept.append(left)
     product = partial(einsum, f"{','.join(kept)}->{output}", order="C")
@@ -144,8 +168,9 @@ def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
     blas, sizes = dtype.char in _BLAS, [prod([extents[n] for n in group]) for group in (rows, sums, columns)]
     if not (blas or dtype.char == "?" or max(sizes) <= _SMALL) or (stack and not rows):
         return None
-    if not columns and left_copied and dtype.char not in _SLOW_EINSUMS:
-        return None  # each element of the matrices is used once, so that copying them does not pay
+    scattered = len(stack) > 0 and all([abs(a.strides[first.index(n)]) != 1 for n in (*rows, *sums)])
+    if not columns and (scattered or (left_copied and dtype.char not in _SLOW_EINSUMS)):
+        return None  # each element of the matrices is used once, so that copying them, as NumPy does, does not pay
     small = dtype.char != "?" and not stack and (not columns or sizes[0] * sizes[2] < _LARGE)
     multiply: Compute = np.ndarray.dot if small else partial(_MATMUL, order="C") if stack else _MATMUL
     apart, axes = [extents[n] for n in order], [order.index(n) for n in output]

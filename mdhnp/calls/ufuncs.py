@@ -33,15 +33,15 @@ _SILENT = frozenset(
 #: Operations whose results may be views.
 _VIEWS = ("param", "real", "imag")
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
-_FAST, _SCAN = 4, 32
+FAST, _SCAN = 4, 32
 #: Bytes of a map's result from which on it is computed block by block, since malloc does not keep memory of this size:
 #: that takes half of the time. Bytes of a block: a few of them fit a core's second cache.
-_LARGE, _BLOCK = 32 << 20, 1 << 19
+LARGE, _BLOCK = 32 << 20, 1 << 19
 #: Bytes of a temporary from which on a ufunc's result takes its place, as in NumPy's own expressions.
 _IN_PLACE = 1 << 18
 #: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many elements in
 #: all such rows take half as long as these. Of fewer elements, an einsum takes half as long as a ufunc to begin.
-_ROW, MANY = 512, 1 << 14
+ROW, MANY = 512, 1 << 14
 
 _EXTREMES: dict[Which, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 _REDUCTIONS: dict[str, np.ufunc] = {
@@ -81,7 +81,7 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     copy = True if (finish or combine is None) and final.body[final.results[0]].op in _VIEWS else None
     if combine is None and np.broadcast_shapes((), *shapes) != full:  # the same along what nothing moves with
         combine, copy = partial(np.broadcast_to, shape=full), True
-    elif h.operator is None and not scalar.used_indices() and h.outputs[0].element_bytes >= _LARGE:
+    elif h.operator is None and not scalar.used_indices() and h.outputs[0].element_bytes >= LARGE:
         values, copy = _in_blocks(values, full, h.outputs[0].dtype), None
     views = [(n, known[0] if (known := aligned.get(p)) else None) for p, (n, _) in enumerate(h.accesses)]
     plain = views == [(n, None) for n in range(len(h.inputs))]
@@ -106,7 +106,7 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     elif itself and h.operator and combine and ending is None and natural == shape and len(shape) < 2:
         best = combine  # whose result is contiguous, or a scalar
     silent = [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
-    walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // _FAST
+    walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // FAST
     return name, best if all(silent) else np.errstate(all="ignore")(best), walked
 
 
@@ -149,10 +149,10 @@ def _sum_of_rows(a: Any, axis: tuple[int, ...], dtype: np.dtype[Any], keepdims: 
     """Sum floats along the last axes: as exactly as NumPy's reductions do, in half of the time."""
     kept, reduce = a.shape[: axis[0]], cast(Compute, np.add.reduce)
     rows = a.reshape((*kept, -1)) if a.flags.c_contiguous else a
-    if a.dtype != dtype or not a.flags.c_contiguous or rows.shape[-1] < _ROW:
+    if a.dtype != dtype or not a.flags.c_contiguous or rows.shape[-1] < ROW:
         return reduce(a, axis, dtype, keepdims=keepdims)
-    whole = rows.shape[-1] // _ROW * _ROW
-    total = reduce(einsum("...a->...", rows[..., :whole].reshape((*kept, -1, _ROW))), -1)
+    whole = rows.shape[-1] // ROW * ROW
+    total = reduce(einsum("...a->...", rows[..., :whole].reshape((*kept, -1, ROW))), -1)
     total = total + reduce(rows[..., whole:], -1)
     return total.reshape((*kept, *[1 for _ in axis])) if keepdims else total
 
