@@ -219,10 +219,11 @@ def reduce_loops(
     ends = segment(c, d, place({e: 0 for e in c.kept}).point)
     if ends is not None:
         begin, end = ends
-        if step > 1:
-            loop(begin, end, step, here, c.offsets(d), width, step)
+        if step > items:
+            loop(begin, end, step, here + item, c.offsets(d), width, step)
             begin = begin + (end - begin).covered(step)
-        loop(begin, end, 1, here, (0,), 1, 1)
+        first = c.at(d, "w") if items > 1 else ZERO
+        loop(begin + first, end, items, here, (0,), 1, 1)
         return
     if c.ordered(d) and items > 1:
         last = least(item + c.s.private_tile[d], count)

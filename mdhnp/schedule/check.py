@@ -286,12 +286,15 @@ def _check_order(h: MdHom, s: Schedule) -> None:
 
 
 def _check_segments(h: MdHom, s: Schedule) -> None:
-    """Points of which only some count are walked by one work-item, for one point of the dimension that says which."""
+    """Points of which only some count are walked in one tile, for one point of the dimension that says which."""
     require(not h.scatters, "outputs: elements of an input say where results go, which `mdh.scattered` sorts before")
     for one in h.segments:
         d = one.dim
-        alone = s.num_wg[d] == s.num_wi[d] == 1 and s.local_tile[d] == h.extents[d]
-        require(alone, f"num_wi: dimension {d} has segments, each of which one work-item combines in one tile")
+        alone = s.num_wg[d] == 1 and s.local_tile[d] == h.extents[d]
+        require(alone, f"num_wg: dimension {d} has segments, each of which one work-group combines in one tile")
+        operator = h.combine[d].operator
+        free = s.num_wi[d] == 1 or (operator is not None and operator.commutative)
+        require(free, f"num_wi: segments of dimension {d} are combined in order, so each by one work-item")
         apart = all(s.private_tile[e] == 1 and s.vector_dim != e for e in h.segmented(one))
         require(apart, f"private_tile: other points of dimension {d} count for each point, so one at a time")
         require(s.results == "private" and s.stages == 1, f"results: segments of dimension {d} end in registers")

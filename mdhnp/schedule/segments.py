@@ -1,7 +1,8 @@
-"""Schedules where points count that arrays of offsets say: rows of entries, each combined by one work-item.
+"""Schedules where points count that arrays of offsets say: rows of entries.
 
 Rows are dealt to work-groups by turns, so that long ones do not wait for each other; what is kept beside them lies in
-vectors on CPUs, and along work-items on GPUs.
+vectors on CPUs. On GPUs it lies along work-items, others of which share the entries of a row: one that has thousands
+would have a single one at work.
 """
 
 from collections.abc import Iterator
@@ -49,6 +50,15 @@ def _near(h: MdHom) -> int | None:
     return next((d for d in AccessPattern(h).contiguous_first if d not in _rows(h)), None)
 
 
+def _sharing(h: MdHom, caps: DeviceCaps, most: int) -> int:
+    """How many work-items share the entries of a row: about as many as rows have, a power of two."""
+    operator = h.combine[h.segments[0].dim].operator
+    if operator is None or not operator.commutative:
+        return 1
+    usual = h.extents[h.segments[0].dim] // max(prod([h.extents[d] for d in _rows(h)]), 1)
+    return 1 << max(min(usual, most, caps.subgroup or 1), 1).bit_length() - 1
+
+
 def _schedule(h: MdHom, caps: DeviceCaps, width: int, vectors: int) -> Schedule | None:
     rows, near, n = _rows(h), _near(h), range(h.rank)
     lying = AccessPattern(h).contiguous_first
@@ -60,18 +70,24 @@ def _schedule(h: MdHom, caps: DeviceCaps, width: int, vectors: int) -> Schedule 
     items = [1] * h.rank
     if caps.kind == "cpu":
         private[along] = width * min(vectors, max(h.extents[along] // width, 1))
-    elif caps.kind == "gpu":
-        wide = near if near is not None and h.extents[near] >= (caps.subgroup or 1) else next(iter(rows), near)
-        if wide is not None:
-            items[wide] = min(_ITEMS, h.extents[wide], caps.max_work_group)
-    kept = h.dims("cc")
+    kept, first = h.dims("cc"), list[int]()
+    if caps.kind == "gpu":
+        # What lies beside an entry is read at once by neighbours; one that is combined pays as long as a subgroup's.
+        shared = near is not None and (near in kept or h.extents[near] >= (caps.subgroup or 1))
+        first += [near] if near is not None and shared else []
+        most = min(_ITEMS, caps.max_work_group)
+        for d in first:
+            items[d] = min(most, h.extents[d])
+        items[h.segments[0].dim] = _sharing(h, caps, most // prod(items))
+        for d in sorted(rows, reverse=True):
+            items[d] = min(most // prod(items), h.extents[d])
     tile = [private[d] * items[d] if d in kept else h.extents[d] for d in n]
-    groups, most = [1] * h.rank, _GROUPS * caps.compute_units
+    groups, parts = [1] * h.rank, _GROUPS * caps.compute_units
     for d in (*sorted(rows), *reversed(beside)):
         if caps.kind == "cpu" and d not in rows:
             continue
         count = -(-h.extents[d] // tile[d])
-        left = max(most // prod(groups), 1)
+        left = max(parts // prod(groups), 1)
         groups[d] = count if caps.kind == "gpu" else even_groups(count, min(count, left))
     order = (*sorted(rows), *reversed(beside))
     order = (*order, *[d for d in kept if d not in order], *[d for d in n if d not in kept])
@@ -79,5 +95,5 @@ def _schedule(h: MdHom, caps: DeviceCaps, width: int, vectors: int) -> Schedule 
         num_wg=tuple(groups), num_wi=tuple(items), local_tile=tuple(tile), private_tile=tuple(private),
         vector_dim=along if width > 1 else -1, vector_width=width, local_copies=(None,) * len(h.inputs),
         private_copies=(True,) * len(h.inputs), results="private", global_order=order, local_order=order,
-        private_order=order, group_order=tuple(n), item_order=tuple(reversed(order)),
+        private_order=order, group_order=tuple(n), item_order=(*first, *[d for d in reversed(order) if d not in first]),
     )  # fmt: skip
