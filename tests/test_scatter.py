@@ -319,6 +319,24 @@ def test_sorting_is_stable(data: Any) -> None:
         np.testing.assert_array_equal(np.diff(got[1]), np.bincount(keys, minlength=count))
 
 
+@pytest.mark.parametrize("count", [4097, 70_000, 1 << 20])
+def test_many_numbers_are_sorted_by_parts(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for keys in (
+        rng.integers(0, count, 40_000),
+        rng.integers(0, 200, 40_000) ** 2 % count,
+        np.full(1 << 15, count - 1),
+    ):
+        given = np.where(rng.integers(0, 2, len(keys)), keys, keys - count)
+        order, begin = Sorting(0, "s", "y", count, (len(keys),)).sort(given)
+        np.testing.assert_array_equal(order, np.argsort(keys, kind="stable"))
+        np.testing.assert_array_equal(np.diff(begin), np.bincount(keys, minlength=count))
+        for wrong in (count, -count - 1):
+            given[len(given) // 2] = wrong
+            with pytest.raises(IndexError, match=f"s: index {wrong} at position"):
+                Sorting(0, "s", "y", count, (len(keys),)).sort(given)
+
+
 @pytest.mark.parametrize("wrong", [-6, 5, -(2**63), 2**63 - 1, 2**64 - 1])
 def test_indices_of_no_result_are_found(wrong: int) -> None:
     given = np.array([0, 4, wrong % 2**64, 3], "u8").astype("i8" if wrong < 2**63 else "u8")
