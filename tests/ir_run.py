@@ -48,6 +48,7 @@ _IN_REGISTERS = {
     "pack_halves",
     "pack_bytes",
     "rounding_error",
+    "exp_of_rounded",
 }
 #: Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
@@ -426,6 +427,8 @@ class _Item(Evaluator):
                 *values, byte = args
                 chosen = [int(x) >> 8 * int(byte) & 255 for x in values]
                 return np.array(chosen, np.uint8).view(v.dtype)[0]
+            case "exp_of_rounded":
+                return np.exp2(np.asarray(args[0]) * v.dtype.type(np.log2(np.e)))[()]
             case "rounding_error":
                 total, before, added = args
                 return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]

@@ -26,7 +26,7 @@ CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True,
 #: A GPU of the size of NVIDIA's H200, with all matrix instructions.
 MATRICES = DeviceCaps(
     "matrices", "gpu", 132, 16, 255, 222 << 10, 1024, 48 << 10, 50 << 20, True, 1 << 34, True, async_copies=True,
-    nan_extrema=True, split_vectors=True, atoms=tuple(ATOMS), subgroup=32,
+    nan_extrema=True, powers=True, split_vectors=True, atoms=tuple(ATOMS), subgroup=32,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.frontend.attention import _traced
 from mdhnp.frontend.fuse import Fused, arrays_of, described
-from mdhnp.mdh import Rows
+from mdhnp.mdh import MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
@@ -200,6 +200,31 @@ def test_scores_that_are_too_large_are_computed_again() -> None:
     with np.errstate(all="ignore"):
         want = _attention(*arrays)
     assert np.isnan(got).tolist() == np.isnan(want).tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "change", "taken"),
+    [
+        (lambda x, y: np.exp(-np.square(x[:, None] - y).sum(axis=2)).sum(axis=1), {}, True),
+        (lambda x, y: np.exp(-np.square(x[:, None] - y).sum(axis=2)).sum(axis=1), {"precision": "fixed"}, False),
+        (lambda x, y: np.exp(x).sum(axis=1), {}, False),
+        (lambda x, y: np.exp(x - y[0]), {}, False),
+    ],
+)
+def test_exponentials_in_sums_are_powers_of_two(function: Any, change: dict[str, Any], taken: bool) -> None:
+    """Of what was rounded before, where devices have an instruction for it."""
+    arrays = [np.empty((n, 3), np.float32) for n in (4000, 3000)]
+    (step,) = described(Fused(function), arrays, arrays_of(2)).graph.steps
+    assert isinstance(step.mdhom, MdHom)
+    stages = lowered(replace(step.mdhom, **change))
+    for caps, expected in ((MATRICES, taken), (replace(MATRICES, powers=False), False)):
+        used = [default(stage.mdhom, caps) for stage in stages]
+        assert ("exp_of_rounded" in generate(stages, used, caps, default).source) == expected
+
+
+def test_indices_are_compared_in_32_bits() -> None:
+    h, _ = _rows(_operands(SHAPES["whole tiles"])[0], causal=True)
+    assert "long2" not in generate(lowered(h), [_first(h)], MATRICES, default).source
 
 
 def test_tiles_that_a_mask_leaves_out_are_not_computed() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.fused import emit_chain, emit_rows
+from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ONE, ZERO, Index
 from mdhnp.codegen.ir.passes import lowered
 from mdhnp.codegen.ir.statements import Procedure
@@ -20,6 +21,7 @@ from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.accuracy import float_sums
 from mdhnp.schedule.check import check
 from mdhnp.schedule.layout import producers
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
@@ -143,6 +145,11 @@ class _Build:
             self._scan(scan_totals, self._following(scan_totals), totals, carry)
         self._kernel(h, s, inputs, outputs, carry=carry)
 
+    def _takes_powers(self, h: Computation) -> bool:
+        """Whether exponentials may be powers of two: of sums, to which each is one of many terms."""
+        summed = any([float_sums(one) for one in h.mdhoms])
+        return self.caps.powers and summed and all([one.precision != "fixed" for one in h.mdhoms])
+
     def _kernel(
         self,
         h: Computation,
@@ -154,7 +161,10 @@ class _Build:
         partial: bool = False,
     ) -> None:
         """Build one kernel."""
-        c = Context(h.loops, s, self.default is None, self.caps.subgroup, async_copies=self.caps.async_copies)
+        c = Context(
+            h.loops, s, self.default is None, self.caps.subgroup, build=Builder(powers=self._takes_powers(h)),
+            async_copies=self.caps.async_copies,
+        )  # fmt: skip
         if partial:
             c = replace(c, output_offset=_group_offset(c))
         for view in h.inputs:

@@ -19,7 +19,7 @@ from math import inf
 import numpy as np
 
 from mdhnp.codegen.access import Context, store
-from mdhnp.codegen.factors import declare_doubt, doubtful, nothing, watch
+from mdhnp.codegen.factors import declare_doubt, doubtful, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
 from mdhnp.codegen.ir.values import Apply, Const, Register, in_type, splat
@@ -55,6 +55,7 @@ def emit_online(h: Rows, c: Context) -> None:
     watched = watch(c)
     seen = None if watched is None else b.declare("seen", splat(Const("0.0", _SINGLE), 2))
     products.copy_queries(watched)
+    queries = products.load_queries() if s.atom.packed > 1 else None
     for n in [n for n in range(form.begin) if n != found.queries]:
         s.step(n)
     for before, _ in form.carried:
@@ -66,7 +67,7 @@ def emit_online(h: Rows, c: Context) -> None:
         slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
         if watched is not None:
             products.look(watched, slot)
-        scores = lambda: _seen(s, products.scores_by_atoms(slot), seen)  # noqa: E731
+        scores = lambda: _seen(s, products.scores_by_atoms(slot, queries), seen)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
     b.add(Pipeline(_FILLED, _ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
     if watched is not None and seen is not None:
@@ -87,10 +88,11 @@ def _rounds(s: Steps) -> Index:
 
 
 def _seen(s: Steps, scores: Sequence[Sequence[Register]], seen: Register | None) -> Sequence[Sequence[Register]]:
-    """Give scores; `seen` stays 0 as long as they are finite."""
+    """Give scores; `seen` is the largest of their magnitudes, NaN where one is."""
     if seen is not None:
         for value in chain(*scores):
-            s.build.assign(seen, Apply("add", (seen, nothing(value)), _SINGLE, value.lanes))
+            size = Apply("absolute", (value,), _SINGLE, value.lanes)
+            s.build.assign(seen, Apply("maximum", (seen, size), _SINGLE, value.lanes))
     return scores
 
 
@@ -139,6 +141,17 @@ def _add_result(s: Steps, begin: Index, product: Columns, *, exact: bool) -> Non
     finish, old = s.form.mdhoms[n].finish, _carried_result(s)
     assert finish is not None
     finish = finish if exact else _of_finite(finish)
+    if s.atom.packed > 1:
+        # Beside results of 11 bits, units may add to what there is, and cut off where they should round.
+        zero = splat(Const("0.0", _SINGLE), 2)
+        for p, totals in enumerate(old):
+            for block, total in enumerate(totals):
+                (scaled,) = s.apply(n, finish, p, block, s.place(n, p, block, begin), {0: zero}, 1)
+                s.build.assign(total, scaled)
+        for first in range(0, s.blocks(n), _BESIDE):
+            last = min(first + _BESIDE, s.blocks(n))
+            product(first, last, [some[first:last] for some in old])
+        return
     for first in range(0, s.blocks(n), _BESIDE):
         for p, some in enumerate(product(first, min(first + _BESIDE, s.blocks(n)))):
             for block, total in enumerate(some, first):

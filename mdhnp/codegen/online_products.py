@@ -27,8 +27,9 @@ _SINGLE = np.dtype(np.float32)
 #: instructions multiply, so that their sums are to be multiplied by `SMALLER`.
 _LARGER, SMALLER = "18446744073709551616.0", "5.421010862427522e-20"
 
-#: Gives, of some blocks of columns, the sums of each row.
-Columns = Callable[[int, int], Sequence[Sequence[Value]]]
+#: Of each row, sums of some blocks of columns; what gives them, added to others if there are such.
+Sums = Sequence[Sequence[Register]]
+Columns = Callable[..., Sums]
 
 
 class Products:
@@ -106,24 +107,42 @@ class Products:
         zero = splat(Const("0.0", _SINGLE), 2)
         return [[self._build.declare("acc", zero) for _ in range(first, last)] for _ in range(HALVES)]
 
-    def scores_by_atoms(self, slot: Index) -> list[list[Register]]:
-        """The scores of a tile: a subgroup's rows by all points, some terms after the other."""
-        b, atom, sums = self._build, self._atom, self._zeros(0, self._s.points // BLOCK)
-        depth, apart = atom.shape[2], stride(atom, self._terms)
-        wide, lane = WIDEST // atom.itemsize, self._s.lane
+    def load_queries(self) -> list[tuple[Register, ...]]:
+        """Load the subgroup's rows of the left factor of scores, some terms after the other; to stay in registers."""
+        return [self._queries_at(constant(k)) for k in range(0, self._terms, self._atom.shape[2])]
+
+    def _queries_at(self, k: Index) -> tuple[Register, ...]:
+        apart, wide, lane = stride(self._atom, self._terms), WIDEST // self._atom.itemsize, self._s.lane
+        row = self._s.warp * (DOWN * HALVES) + lane % DOWN + lane // DOWN % 2 * DOWN
+        return self._matrices(self._queries, row * apart + lane // (2 * DOWN) * wide + k, 4)
+
+    def scores_by_atoms(self, slot: Index, queries: Sequence[tuple[Register, ...]] | None) -> list[list[Register]]:
+        """The scores of a tile: a subgroup's rows by all points, some terms after the other.
+
+        The rows are in registers, or loaded for each tile.
+        """
+        b, sums, depth = self._build, self._zeros(0, self._s.points // BLOCK), self._atom.shape[2]
+        apart, wide, lane = stride(self._atom, self._terms), WIDEST // self._atom.itemsize, self._s.lane
         near, block, half_ = lane % DOWN, lane // DOWN % 2, lane // (2 * DOWN)
-        queries = (self._s.warp * (DOWN * HALVES) + near + block * DOWN) * apart + half_ * wide
         keys = slot * (self._s.points * apart) + (near + half_ * BLOCK) * apart + block * wide
-        queries, keys = b.named("from", queries), b.named("from", keys)
+        keys = b.named("from", keys)
+        if queries is not None:
+            for n, left in enumerate(queries):
+                self._add_scores(sums, left, keys + n * depth)
+            return sums
         k = Var("k", None, 0, self._terms - depth)
         with b.up_to(k, self._terms, depth):
-            left = self._parts(self._s.fragments.scores, "a", self._matrices(self._queries, queries + variable(k), 4))
-            for first in range(0, self._s.points // BLOCK, 2):
-                found = self._matrices(self._first, keys + variable(k) + first * BLOCK * apart, 4)
-                for n in range(2):
-                    right = self._parts(self._s.fragments.scores, "b", found[2 * n : 2 * n + 2])
-                    self._multiply(sums, first + n, left, right)
+            self._add_scores(sums, self._queries_at(variable(k)), keys + variable(k))
         return sums
+
+    def _add_scores(self, sums: Sums, queries: Sequence[Value], keys: Index) -> None:
+        """Add what some terms make of the scores."""
+        one, apart = self._s.fragments.scores, stride(self._atom, self._terms)
+        left = self._parts(one, "a", queries)
+        for first in range(0, self._s.points // BLOCK, 2):
+            found = self._matrices(self._first, keys + first * BLOCK * apart, 4)
+            for n in range(2):
+                self._multiply(sums, first + n, left, self._parts(one, "b", found[2 * n : 2 * n + 2]))
 
     def _matrices(self, buffer: Buffer, at: Index, blocks: int, *, turned: bool = False) -> tuple[Register, ...]:
         dtype = BITS if self._atom.packed > 1 else buffer.dtype
@@ -137,7 +156,7 @@ class Products:
         return parts(self._s.each[one.step], self._atom, stem, one.left[0], tuple(values))
 
     def _multiply(
-        self, sums: list[list[Register]], block: int, left: Sequence[tuple[Value, ...]],
+        self, sums: Sums, block: int, left: Sequence[tuple[Value, ...]],
         right: Sequence[tuple[Value, ...]],
     ) -> None:  # fmt: skip
         into = tuple([some[block] for some in sums])
@@ -152,8 +171,8 @@ class Products:
         ]
         load = self._turned(slot) if self._atom.packed > 1 else self._element(slot)
 
-        def product(first: int, last: int) -> Sequence[Sequence[Value]]:
-            sums = self._zeros(first, last)
+        def product(first: int, last: int, into: Sequence[Sequence[Register]] | None = None) -> Sums:
+            sums = self._zeros(first, last) if into is None else into
             for n, factor in enumerate(factors):
                 for block in range(first, last, 2):
                     for k, values in enumerate(load(n, block, min(last - block, 2))):
@@ -232,7 +251,7 @@ class Products:
                     b.add(Store(self._scores, where, half(pair, 1, upper=u)))
         end = least(constant(self._s.points), constant(self._s.all) - begin)
 
-        def product(first: int, last: int) -> Sequence[Sequence[Value]]:
+        def product(first: int, last: int) -> Sums:
             sums, k = self._zeros(first, last), Var("k", None, 0, self._s.points - 1)
             with b.loop(k, ZERO, Compare(variable(k), "<", end)):
                 values = [b.name("a", Load(self._scores, row * self._s.points + variable(k))) for row in self._s.local]

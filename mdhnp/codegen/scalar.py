@@ -15,6 +15,8 @@ _SINGLE = np.dtype(np.float32)
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
 #: What leaves whole numbers as they are.
 _ROUNDING = frozenset({"floor", "ceil", "trunc", "rint"})
+#: Operations that round their results.
+_ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "sqrt"})
 
 
 def emit(
@@ -48,6 +50,8 @@ def emit(
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
             values[n] = in_type("retype", args[0], HALF)
+        elif builder.powers and _is_of_rounded(function, step):
+            values[n] = Apply("exp_of_rounded", tuple(args), step.dtype, args[0].lanes)
         else:
             values[n] = _operation(step, args)
         if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):
@@ -75,6 +79,16 @@ def _left_to_store(function: Function, n: int) -> bool:
     step = function.body[n]
     rounds = step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == _SINGLE
     return rounds and n in function.results
+
+
+def _is_of_rounded(function: Function, step: Instruction) -> bool:
+    """Whether it is an exponential of float32 whose operand has a rounding error already."""
+    if step.op != "exp" or step.dtype != _SINGLE:
+        return False
+    operand = function.body[step.args[0]]
+    if operand.op == "negative":
+        operand = function.body[operand.args[0]]
+    return operand.op in _ROUNDED
 
 
 def _repeats(step: Instruction) -> bool:

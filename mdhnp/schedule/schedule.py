@@ -89,6 +89,8 @@ class DeviceCaps:
     async_copies: bool = False
     #: Whether one instruction gives the smaller or larger of two floats, NaN where one is (``min.NaN`` of NVIDIA's).
     nan_extrema: bool = False
+    #: Whether one instruction gives powers of two of float32 (``ex2.approx`` of NVIDIA's).
+    powers: bool = False
     #: Whether the compiler takes loads and stores of vectors apart that may be at any element's address.
     split_vectors: bool = False
     #: The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.

@@ -5,6 +5,10 @@ static inline int shuffle_any_int(int v, int d)
 static inline void copy_async_ushort8_if(__local ushort *p, __global const ushort *q, int whole, int given)
 { if (whole) { asm volatile("cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
   else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 8; ++n) p[n] = given ? q[n] : 0; } }
+static inline float exp_of_rounded_float(float a)
+{ float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.44269504f)); return r; }
+static inline float2 exp_of_rounded_float2(float2 a)
+{ return (float2)(exp_of_rounded_float(a.s0), exp_of_rounded_float(a.s1)); }
 static inline float maximum_float(float a, float b)
 { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 static inline float2 maximum_float2(float2 a, float2 b)
@@ -57,6 +61,10 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
     vstore_half_rte(q0, y0 * 40 + x0, (__local half *)queries_l);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
+  uint f0, f1, f2, f3;
+  load_matrix_uint4(&f0, &f1, &f2, &f3, (uint)(size_t)(queries_l + warp0 * 640 + lane0 % 8 * 40 + lane0 / 8 % 2 * 320 + lane0 / 16 * 8));
+  uint f4, f5, f6, f7;
+  load_matrix_uint4(&f4, &f5, &f6, &f7, (uint)(size_t)(queries_l + warp0 * 640 + lane0 % 8 * 40 + lane0 / 8 % 2 * 320 + lane0 / 16 * 8 + 16));
   const float s0 = (-INFINITY);
   const float s1 = (-INFINITY);
   const float s2 = 0.0f;
@@ -128,28 +136,31 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
       float2 acc5 = (float2)(0.0f);
       float2 acc6 = (float2)(0.0f);
       float2 acc7 = (float2)(0.0f);
-      const int from0 = warp0 * 640 + lane0 % 8 * 40 + lane0 / 8 % 2 * 320 + lane0 / 16 * 8;
-      const int from1 = slot * 1280 + lane0 % 8 * 40 + lane0 / 16 * 320 + lane0 / 8 % 2 * 8;
-      for (int k = 0; k < 32; k += 16) {
-        uint f0, f1, f2, f3;
-        load_matrix_uint4(&f0, &f1, &f2, &f3, (uint)(size_t)(queries_l + from0 + k));
-        uint f4, f5, f6, f7;
-        load_matrix_uint4(&f4, &f5, &f6, &f7, (uint)(size_t)(first_l + from1 + k));
-        mma_float_16x8x16(&acc0, &acc4, f0, f1, f2, f3, f4, f5);
-        mma_float_16x8x16(&acc1, &acc5, f0, f1, f2, f3, f6, f7);
-        uint f8, f9, f10, f11;
-        load_matrix_uint4(&f8, &f9, &f10, &f11, (uint)(size_t)(first_l + from1 + k + 640));
-        mma_float_16x8x16(&acc2, &acc6, f0, f1, f2, f3, f8, f9);
-        mma_float_16x8x16(&acc3, &acc7, f0, f1, f2, f3, f10, f11);
-      }
-      const float2 s12 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2, 699))) + (long2)(0, 1)) <= (long)(inside0)) ? (acc0 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s13 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 8, 699))) + (long2)(0, 1)) <= (long)(inside0)) ? (acc1 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s14 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 16, 699))) + (long2)(0, 1)) <= (long)(inside0)) ? (acc2 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s15 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 24, 699))) + (long2)(0, 1)) <= (long)(inside0)) ? (acc3 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s16 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2, 699))) + (long2)(0, 1)) <= (long)(inside1)) ? (acc4 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s17 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 8, 699))) + (long2)(0, 1)) <= (long)(inside1)) ? (acc5 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s18 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 16, 699))) + (long2)(0, 1)) <= (long)(inside1)) ? (acc6 * 0.1767766922712326f) : (float2)((-INFINITY));
-      const float2 s19 = convert_int2(((long2)((long)(min(now * 32 + beside0 * 2 + 24, 699))) + (long2)(0, 1)) <= (long)(inside1)) ? (acc7 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const int from0 = slot * 1280 + lane0 % 8 * 40 + lane0 / 16 * 320 + lane0 / 8 % 2 * 8;
+      uint f8, f9, f10, f11;
+      load_matrix_uint4(&f8, &f9, &f10, &f11, (uint)(size_t)(first_l + from0));
+      mma_float_16x8x16(&acc0, &acc4, f0, f1, f2, f3, f8, f9);
+      mma_float_16x8x16(&acc1, &acc5, f0, f1, f2, f3, f10, f11);
+      uint f12, f13, f14, f15;
+      load_matrix_uint4(&f12, &f13, &f14, &f15, (uint)(size_t)(first_l + from0 + 640));
+      mma_float_16x8x16(&acc2, &acc6, f0, f1, f2, f3, f12, f13);
+      mma_float_16x8x16(&acc3, &acc7, f0, f1, f2, f3, f14, f15);
+      uint f16, f17, f18, f19;
+      load_matrix_uint4(&f16, &f17, &f18, &f19, (uint)(size_t)(first_l + from0 + 16));
+      mma_float_16x8x16(&acc0, &acc4, f4, f5, f6, f7, f16, f17);
+      mma_float_16x8x16(&acc1, &acc5, f4, f5, f6, f7, f18, f19);
+      uint f20, f21, f22, f23;
+      load_matrix_uint4(&f20, &f21, &f22, &f23, (uint)(size_t)(first_l + from0 + 656));
+      mma_float_16x8x16(&acc2, &acc6, f4, f5, f6, f7, f20, f21);
+      mma_float_16x8x16(&acc3, &acc7, f4, f5, f6, f7, f22, f23);
+      const float2 s12 = (((int2)((int)(min(now * 32 + beside0 * 2, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc0 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s13 = (((int2)((int)(min(now * 32 + beside0 * 2 + 8, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc1 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s14 = (((int2)((int)(min(now * 32 + beside0 * 2 + 16, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc2 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s15 = (((int2)((int)(min(now * 32 + beside0 * 2 + 24, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc3 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s16 = (((int2)((int)(min(now * 32 + beside0 * 2, 699))) + (int2)(0, 1)) <= (int)(inside1)) ? (acc4 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s17 = (((int2)((int)(min(now * 32 + beside0 * 2 + 8, 699))) + (int2)(0, 1)) <= (int)(inside1)) ? (acc5 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s18 = (((int2)((int)(min(now * 32 + beside0 * 2 + 16, 699))) + (int2)(0, 1)) <= (int)(inside1)) ? (acc6 * 0.1767766922712326f) : (float2)((-INFINITY));
+      const float2 s19 = (((int2)((int)(min(now * 32 + beside0 * 2 + 24, 699))) + (int2)(0, 1)) <= (int)(inside1)) ? (acc7 * 0.1767766922712326f) : (float2)((-INFINITY));
       const float2 s20 = s12;
       const float2 s21 = convert_int2(((long2)((long)(now * 32 + beside0 * 2)) + (long2)(0, 1)) < 700l) ? s20 : (float2)((-INFINITY));
       const float2 s22 = s13;
@@ -188,20 +199,20 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
       const float other3 = shuffle_any_float(r11, 2 - beside0 / 2 % 2 * 4);
       const float r12 = maximum_float(r11, other3);
       const float r13 = maximum_float(c1, r12);
-      const float s36 = (c0 == r6) ? 1.0f : exp(c0 - r6);
+      const float s36 = (c0 == r6) ? 1.0f : exp_of_rounded_float(c0 - r6);
       const float s37 = (r6 == (-INFINITY)) ? 0.0f : r6;
       const float s38 = r6;
-      const float s39 = (c1 == r13) ? 1.0f : exp(c1 - r13);
+      const float s39 = (c1 == r13) ? 1.0f : exp_of_rounded_float(c1 - r13);
       const float s40 = (r13 == (-INFINITY)) ? 0.0f : r13;
       const float s41 = r13;
-      const float2 s42 = exp(s12 - s37);
-      const float2 s43 = exp(s13 - s37);
-      const float2 s44 = exp(s14 - s37);
-      const float2 s45 = exp(s15 - s37);
-      const float2 s46 = exp(s16 - s40);
-      const float2 s47 = exp(s17 - s40);
-      const float2 s48 = exp(s18 - s40);
-      const float2 s49 = exp(s19 - s40);
+      const float2 s42 = exp_of_rounded_float2(s12 - s37);
+      const float2 s43 = exp_of_rounded_float2(s13 - s37);
+      const float2 s44 = exp_of_rounded_float2(s14 - s37);
+      const float2 s45 = exp_of_rounded_float2(s15 - s37);
+      const float2 s46 = exp_of_rounded_float2(s16 - s40);
+      const float2 s47 = exp_of_rounded_float2(s17 - s40);
+      const float2 s48 = exp_of_rounded_float2(s18 - s40);
+      const float2 s49 = exp_of_rounded_float2(s19 - s40);
       const float2 s50 = s42;
       const float2 s51 = convert_int2(((long2)((long)(now * 32 + beside0 * 2)) + (long2)(0, 1)) < 700l) ? s50 : (float2)(0.0f);
       const float2 s52 = s43;
@@ -256,39 +267,31 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
       const uint a5 = pack_halves(s72.lo, s72.hi);
       const uint a6 = pack_halves(s69.lo, s69.hi);
       const uint a7 = pack_halves(s73.lo, s73.hi);
-      const int from2 = slot * 1280 + lane0 % 16 * 40 + lane0 / 16 * 8;
-      float2 acc8 = (float2)(0.0f);
-      float2 acc9 = (float2)(0.0f);
-      float2 acc10 = (float2)(0.0f);
-      float2 acc11 = (float2)(0.0f);
-      float2 acc12 = (float2)(0.0f);
-      float2 acc13 = (float2)(0.0f);
-      float2 acc14 = (float2)(0.0f);
-      float2 acc15 = (float2)(0.0f);
-      uint f12, f13, f14, f15;
-      load_matrix_uint4_turned(&f12, &f13, &f14, &f15, (uint)(size_t)(second_l + from2));
-      mma_float_16x8x16(&acc8, &acc12, a0, a1, a2, a3, f12, f13);
-      mma_float_16x8x16(&acc9, &acc13, a0, a1, a2, a3, f14, f15);
-      uint f16, f17, f18, f19;
-      load_matrix_uint4_turned(&f16, &f17, &f18, &f19, (uint)(size_t)(second_l + from2 + 16));
-      mma_float_16x8x16(&acc10, &acc14, a0, a1, a2, a3, f16, f17);
-      mma_float_16x8x16(&acc11, &acc15, a0, a1, a2, a3, f18, f19);
-      uint f20, f21, f22, f23;
-      load_matrix_uint4_turned(&f20, &f21, &f22, &f23, (uint)(size_t)(second_l + from2 + 640));
-      mma_float_16x8x16(&acc8, &acc12, a4, a5, a6, a7, f20, f21);
-      mma_float_16x8x16(&acc9, &acc13, a4, a5, a6, a7, f22, f23);
+      const int from1 = slot * 1280 + lane0 % 16 * 40 + lane0 / 16 * 8;
+      c4 = (float2)(0.0f) + (s36 * c4);
+      c5 = (float2)(0.0f) + (s36 * c5);
+      c6 = (float2)(0.0f) + (s36 * c6);
+      c7 = (float2)(0.0f) + (s36 * c7);
+      c8 = (float2)(0.0f) + (s39 * c8);
+      c9 = (float2)(0.0f) + (s39 * c9);
+      c10 = (float2)(0.0f) + (s39 * c10);
+      c11 = (float2)(0.0f) + (s39 * c11);
       uint f24, f25, f26, f27;
-      load_matrix_uint4_turned(&f24, &f25, &f26, &f27, (uint)(size_t)(second_l + from2 + 656));
-      mma_float_16x8x16(&acc10, &acc14, a4, a5, a6, a7, f24, f25);
-      mma_float_16x8x16(&acc11, &acc15, a4, a5, a6, a7, f26, f27);
-      c4 = acc8 + (s36 * c4);
-      c5 = acc9 + (s36 * c5);
-      c6 = acc10 + (s36 * c6);
-      c7 = acc11 + (s36 * c7);
-      c8 = acc12 + (s39 * c8);
-      c9 = acc13 + (s39 * c9);
-      c10 = acc14 + (s39 * c10);
-      c11 = acc15 + (s39 * c11);
+      load_matrix_uint4_turned(&f24, &f25, &f26, &f27, (uint)(size_t)(second_l + from1));
+      mma_float_16x8x16(&c4, &c8, a0, a1, a2, a3, f24, f25);
+      mma_float_16x8x16(&c5, &c9, a0, a1, a2, a3, f26, f27);
+      uint f28, f29, f30, f31;
+      load_matrix_uint4_turned(&f28, &f29, &f30, &f31, (uint)(size_t)(second_l + from1 + 16));
+      mma_float_16x8x16(&c6, &c10, a0, a1, a2, a3, f28, f29);
+      mma_float_16x8x16(&c7, &c11, a0, a1, a2, a3, f30, f31);
+      uint f32, f33, f34, f35;
+      load_matrix_uint4_turned(&f32, &f33, &f34, &f35, (uint)(size_t)(second_l + from1 + 640));
+      mma_float_16x8x16(&c4, &c8, a4, a5, a6, a7, f32, f33);
+      mma_float_16x8x16(&c5, &c9, a4, a5, a6, a7, f34, f35);
+      uint f36, f37, f38, f39;
+      load_matrix_uint4_turned(&f36, &f37, &f38, &f39, (uint)(size_t)(second_l + from1 + 656));
+      mma_float_16x8x16(&c6, &c10, a4, a5, a6, a7, f36, f37);
+      mma_float_16x8x16(&c7, &c11, a4, a5, a6, a7, f38, f39);
       c0 = s38;
       c1 = s41;
       c2 = r20;

@@ -17,7 +17,9 @@ from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
 class Builder:
     """The statements of one kernel as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, powers: bool = False) -> None:
+        #: Whether exponentials of what was rounded may be made of powers of two, which round it once more.
+        self.powers = powers
         self._bodies: list[list[Stmt]] = [[]]
         #: Of each body the loads that have a name for all who need them.
         self._shared: list[dict[Load | LoadRow, Register]] = [{}]

@@ -23,7 +23,7 @@ from mdhnp.codegen.opencl.ctypes import (
     vector_name,
 )
 from mdhnp.codegen.opencl.prelude import ALWAYS_INLINE, Helpers, is_wide
-from mdhnp.codegen.opencl.ptx import EXTREMA
+from mdhnp.codegen.opencl.ptx import EXPONENTIAL, EXTREMA
 
 DType = np.dtype[Any]
 Build = Callable[[DType, Sequence[Text], int], Text]
@@ -31,7 +31,7 @@ Build = Callable[[DType, Sequence[Text], int], Text]
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
 #: Those whose results may be too large for integers.
 _WRAPPING = frozenset("+-*")
-_COMPARE = {
+COMPARISONS = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
 _LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
@@ -52,7 +52,7 @@ _CALLS = {
     "power": "pow",
 }  # fmt: skip
 #: Operations that helper functions compute: for any type, for integers only, and for floats where devices have them.
-_HELPED = frozenset({"floor_divide", "remainder"})
+_HELPED = frozenset({"floor_divide", "remainder", "exp_of_rounded"})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
 _EXTREMA = frozenset({"maximum", "minimum"})
 
@@ -68,6 +68,7 @@ _FLOAT_DIV = (
 #: unsigned one that integers wrap around in.
 _ELEMENTWISE = {
     **{(op, "f"): (op, 2, body) for op, body in EXTREMA.items()},
+    ("exp_of_rounded", "f"): ("exp_of_rounded", 1, EXPONENTIAL),
     ("power", "i"): ("int_power", 2, _INVERSE_POWER + _POWER),
     ("power", "u"): ("int_power", 2, _POWER),
     # The smallest integer divided by -1 traps where it is not avoided.
@@ -116,8 +117,8 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
         return convert(args[0], dtype)
     if op == "where":
         return select(*args)
-    if op in _COMPARE:
-        return _comparison(_COMPARE[op], args, lanes)
+    if op in COMPARISONS:
+        return _comparison(COMPARISONS[op], args, lanes)
     if op in _LOGICAL:
         return Text(f" {_LOGICAL[op]} ".join(a.atom for a in _widened(args, lanes)), dtype, lanes)
     if op == "logical_not":

@@ -18,6 +18,9 @@ EXTREMA = {
     for op in ("maximum", "minimum")
 }
 
+#: The body of a function of a float: 2 to the power of that by log2(e), which is off by 2^-22 of itself.
+EXPONENTIAL = 'float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.44269504f)); return r;'
+
 #: Bytes that are copied asynchronously, at least and at most.
 _LEAST, _AT_ONCE = 4, 16
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'

@@ -19,7 +19,7 @@ from mdhnp.codegen.opencl.ctypes import (
     value_type,
     vector_name,
 )
-from mdhnp.codegen.opencl.operations import operation
+from mdhnp.codegen.opencl.operations import COMPARISONS, operation
 from mdhnp.codegen.opencl.prelude import Helpers
 
 SPACES = {"global": "__global", "local": "__local"}
@@ -124,6 +124,8 @@ class Values:
         return f"({self.tests(source.guard)} ? {text} : {self.element(source.outside)})"
 
     def _apply(self, v: ir.Apply) -> Text:
+        if v.op in COMPARISONS and all([isinstance(a, ir.IndexValue) for a in v.args]):
+            return self._compared(v)
         args = [self.value(a) for a in v.args]
         if v.op == "pack_bytes":
             *values, number = [a.text for a in args]
@@ -147,12 +149,18 @@ class Values:
         distance = self.index(v.distance * -1 if v.way == "before" else v.distance)
         return Text(f"{function}({self.value(v.value).text}, {distance})", v.dtype, v.lanes)
 
-    def _index_value(self, v: ir.IndexValue) -> Text:
-        text = f"(long)({self.index(v.index)})"
+    def _index_value(self, v: ir.IndexValue, name: str = "long") -> Text:
+        text = f"({name})({self.index(v.index)})"
         if v.lanes > 1:
             lanes = ", ".join(str(n) for n in range(v.lanes))
-            text = f"(long{v.lanes})({text}) + (long{v.lanes})({lanes})"
-        return Text(text, v.dtype, v.lanes)
+            text = f"({name}{v.lanes})({text}) + ({name}{v.lanes})({lanes})"
+        return Text(text, np.dtype(np.int32) if name == "int" else v.dtype, v.lanes)
+
+    def _compared(self, v: ir.Apply) -> Text:
+        """Compare indices, of as few bits as kernels compute them: GPUs take several instructions for 64."""
+        short = self._helpers.index == "int" and self._helpers.caps.kind == "gpu"
+        args = [self._index_value(a, "int" if short else "long") for a in v.args if isinstance(a, ir.IndexValue)]
+        return operation(v.op, args, v.dtype, v.lanes, self._helpers)
 
     def _load(self, v: ir.Load) -> Text:
         buffer = v.buffer
