@@ -13,7 +13,7 @@ class SparseArray:
     """A sparse matrix on one device: the arrays of one of SciPy's as Arrays.
 
     :func:`mdhnp.matmul` and :func:`mdhnp.einsum` take it as they take SciPy's, beside Arrays and ndarrays, and give
-    Arrays on its device.
+    Arrays on its device, or SparseArrays of its pattern, which is not to be changed.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SparseArray:
     [20.0, 3.0]
     """
 
-    __slots__ = ("data", "format", "indices", "indptr", "shape")
+    __slots__ = ("_along", "data", "format", "indices", "indptr", "shape")
 
     #: NumPy's functions and operators do not take it for an object.
     __array_ufunc__ = None
@@ -57,6 +57,8 @@ class SparseArray:
     data: Array
     indices: Array
     indptr: Array
+    #: Where entries are along the axis of their groups, once that was asked for.
+    _along: Array | None
 
     def __init__(self, matrix: Any, *, device: Any = None) -> None:
         from mdhnp.runtime.devices import default_device, find_target  # which load OpenCL
@@ -74,9 +76,27 @@ class SparseArray:
         except ValueError as error:
             raise ValueError(f"SparseArray: matrix: {error}") from None
         self.format, self.shape = kind, tuple(matrix.shape)
-        for name in ("data", "indices", "indptr"):
-            elements = np.ascontiguousarray(getattr(matrix, name))
-            setattr(self, name, make(transfer.put(elements, where), where))
+        count, self._along = int(matrix.indptr[-1]), None
+        for name, elements in (
+            ("data", matrix.data[:count]), ("indices", matrix.indices[:count]), ("indptr", matrix.indptr),
+        ):  # fmt: skip
+            setattr(self, name, make(transfer.put(np.ascontiguousarray(elements), where), where))
+
+    def _like(self, data: Array, *, turned: bool = False) -> "SparseArray":
+        """Give one with these entries at the same places, or, `turned`, of the transposed matrix."""
+        made = object.__new__(SparseArray)
+        made.data, made.indices, made.indptr, made._along = data, self.indices, self.indptr, self._along
+        made.format = {"csr": "csc", "csc": "csr"}[self.format] if turned else self.format
+        made.shape = (self.shape[1], self.shape[0]) if turned else self.shape
+        return made
+
+    def _places(self, *, along: bool) -> Array:
+        """Give where entries are along the axis of their groups, or along the other one."""
+        if along and self._along is None:
+            ends = self.indptr.numpy()
+            repeated = np.repeat(np.arange(len(ends) - 1, dtype=self.indices.dtype), np.diff(ends))
+            self._along = make(transfer.put(repeated, self.device), self.device)
+        return self._along if along and self._along is not None else self.indices
 
     def __repr__(self) -> str:
         """Show all but the elements."""

@@ -70,7 +70,7 @@ class _Way(NamedTuple):
     number: int
     #: What is called.
     what: tuple[Any, ...]
-    take: Callable[[Any], tuple[Any, tuple[NDArray, ...]]]
+    take: Callable[[Any], tuple[Any, tuple[Any, ...]]]
     #: Dense operands that are copied, or cut as blocks are, by their number.
     turned: tuple[tuple[int, Callable[[Any], Any]], ...]
     #: Gives the result, from an operand with the entries in the order in which they were taken, and what was computed.
@@ -196,8 +196,19 @@ def _check(asked: Product, operands: Sequence[Kind], number: int) -> None:
             f"operand {number} is sparse: of its axes {term!r} one, or none, is kept, or all of them and no others, "
             f"which {output!r} is not"
         )
-    if len(kept) == len(term) and any([x.is_array for x in operands]):
-        raise TypeError("a sparse result is the host's: give ndarrays, as Array.numpy() does")
+    if len(kept) == len(term):
+        _check_pattern(operands[number], operands, turned=output != term)
+
+
+def _check_pattern(matrix: Kind, operands: Sequence[Kind], *, turned: bool) -> None:
+    """Raise TypeError where a result with the pattern of a matrix cannot be where the operands are."""
+    if matrix.is_array and matrix.format == "bsr" and turned:
+        raise TypeError("a result of a SparseArray in bsr has its axes in the same order: blocks are not transposed")
+    if not matrix.is_array and any([x.is_array for x in operands]):
+        raise TypeError(
+            "a sparse result is where the sparse operand is: give a mdhnp.SparseArray of it, or ndarrays, as "
+            "Array.numpy() does"
+        )
 
 
 # SciPy's own product.

@@ -44,7 +44,7 @@ class Entries(NamedTuple):
 
     #: Gives, of an operand, one with its entries in the order in which they are taken, and arrays: elements, where they
     #: are along axes, and where groups end.
-    take: Callable[[Any], tuple[Any, tuple[NDArray, ...]]]
+    take: Callable[[Any], tuple[Any, tuple[Any, ...]]]
     #: Axes along which it is said where entries are: those that are asked for.
     placed: Labels
     #: By which axis they lie in groups.
@@ -66,11 +66,11 @@ def entries_of(kind: Kind, term: str, output: str, read: set[str]) -> Entries:
     form = kind.format if kind.format in ("csr", "csc", "bsr") else "csr"
     along = term[1] if form == "csc" else term[0]
     turned, order = grouped not in ("", along), term
-    if kind.is_array and grouped != along:
+    if kind.is_array and turned:
         taken, other = ("x @ S", "S @ x") if form == "csc" else ("S @ x", "x @ S")
         raise TypeError(
             f"a SparseArray S in {form} is for {taken}; for {other} make one of the matrix's "
-            f"{'.tocsr()' if form == 'csc' else '.tocsc()'}, for sums over all entries give SciPy's own matrix"
+            f"{'.tocsr()' if form == 'csc' else '.tocsc()'}"
         )
     if turned:
         along, order = grouped, term[::-1] if form == "bsr" else term
@@ -94,8 +94,10 @@ def _of_groups(turned: bool, placed: bool, matrix: Any) -> tuple[Any, tuple[NDAr
     return matrix, (matrix.data, *(matrix.indices,) * placed, matrix.indptr)
 
 
-def _of_list(along: Sequence[bool], matrix: Any) -> tuple[Any, tuple[NDArray, ...]]:
+def _of_list(along: Sequence[bool], matrix: Any) -> tuple[Any, tuple[Any, ...]]:
     """Take entries one after the other, with where they are along axes: those of the groups, or the other one."""
+    if type(matrix) is SparseArray:
+        return matrix, (matrix.data, *[matrix._places(along=a) for a in along])
     matrix = _in_groups(matrix)
     if len(matrix.indices) != matrix.indptr[-1]:
         matrix = matrix.copy()
@@ -120,8 +122,10 @@ def _of_coordinates(term: str, grouped: str, placed: Labels, matrix: Any) -> tup
     return matrix, (matrix.data[rows.data], *[found[rows.data] for found in places], rows.indptr)
 
 
-def like(term: str, output: str, matrix: Any, elements: NDArray) -> Any:
+def like(term: str, output: str, matrix: Any, elements: Any) -> Any:
     """Give a matrix of the same pattern with these elements, its axes in the order of `output`."""
+    if type(matrix) is SparseArray:
+        return matrix._like(elements, turned=term != output)
     found = matrix.copy()
     found.data = np.asarray(elements)
     return found if term == output else found.transpose([term.index(c) for c in output] if len(term) > 2 else None)
