@@ -1,7 +1,7 @@
 """Run the benchmarks, ``python -m benchmarks``; ``tables`` measures and writes all figures of the documentation."""
 
 import argparse
-from functools import partial
+import tempfile
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ def main() -> None:
     gpu.add_argument("--case", nargs="+", metavar="PATTERN", help="only these, as gpu-gemm-*; a wrong one lists all")
     papers.add_argument("--device", metavar="SPEC", default="cpu", help='its cases are those of its kind, as of "gpu"')
     papers.add_argument("--seconds", type=float, default=10, help="of tuning for each kernel (default 10)")
+    papers.add_argument("--case", nargs="+", metavar="NAME", help="only these, on a CPU, in this process")
+    papers.add_argument("--timeout", type=float, default=300, help="seconds of a case, at most (default 300)")
     papers.add_argument("--plot", type=Path, help="draw speed-ups into this picture")
     for command, pairs in ((cpu, 15), (gpu, 9), (papers, 15)):
         command.add_argument("--pairs", type=int, default=pairs, help=f"samples of each, by turns (default {pairs})")
@@ -57,7 +59,8 @@ def main() -> None:
     tuning.add_argument("--seeds", type=int, default=3, help="searches a case (default 3)")
     tuning.add_argument("--plot", type=Path, help="draw the curves into this picture")
     for command in (cpu, gpu, papers, tuning, shown):
-        command.add_argument("--json", type=Path, required=command is shown, help="results; new rows replace old ones")
+        replaced = "cases in it are not measured again" if command is papers else "new rows replace old ones"
+        command.add_argument("--json", type=Path, required=command is shown, help=f"results; {replaced}")
     given = parser.parse_args()
     {"tables": _tables, "arrays": _arrays, "several": _several, "scaling": _scaling}.get(given.command, _cases)(
         given, parser
@@ -122,7 +125,7 @@ def _cases(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         report.show(report.load(given.json), order)
         return
     if given.command == "papers":
-        _papers(given, order)
+        _papers(given, order, parser)
         return
     known = {"cpu": [*CASES], "gpu": [*GPU_CASES], "tuning": [*CASES]}[given.command]
     names = matching(given.case) if given.command == "gpu" else given.case or known
@@ -149,11 +152,17 @@ def _cases(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     report.show(results, order)
 
 
-def _papers(given: argparse.Namespace, order: list[str]) -> None:
+def _papers(given: argparse.Namespace, order: list[str], parser: argparse.ArgumentParser) -> None:
     from benchmarks import papers
 
-    keep = partial(report.save, given.json) if given.json else None
-    results = papers.run(given.device, given.seconds, given.pairs, keep)
+    if unknown := [name for name in given.case or () if name not in papers.names_of("cpu")]:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(papers.names_of('cpu'))}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.json or Path(folder, "papers.json")
+        if given.case:
+            papers.measure(given.case, given.device, given.seconds, given.pairs, path)
+            return
+        results = papers.run(given.device, given.seconds, given.pairs, path, given.timeout)
     report.show(results, order)
     if given.plot:
         papers.draw(results, given.plot)

@@ -1,21 +1,25 @@
 """The experiments of the method's papers, by one command: their applications and sizes, tuned, beside today's peers.
 
 Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-Section VI. They tuned each for 4 to 12 h. Takes a device and seconds; gives rows as the other commands do, and a
-picture of speed-ups, a panel for each of their figures.
+Section VI. They tuned each for 4 to 12 h. Takes a device, seconds and a file of results; gives rows there as the other
+commands do, and a picture of speed-ups, a panel for each of their figures. What the file holds is not measured again.
 """
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mdhnp
+from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
 from benchmarks.cpu import run as run_cpu
 from benchmarks.tuning import empty_cache
 
-__all__ = ["EXPERIMENTS", "draw", "names_of", "run", "speedups"]
+__all__ = ["EXPERIMENTS", "draw", "measure", "missing", "names_of", "run", "speedups"]
 
 Row = dict[str, Any]
 
@@ -42,23 +46,51 @@ def names_of(kind: str) -> list[str]:
     return [name for cases in EXPERIMENTS.values() for name in cases[kind == "gpu"]]
 
 
-def run(spec: str, seconds: float, pairs: int, keep: Callable[[Row], Any] | None = None) -> Row:
-    """Tune each case for so many seconds a kernel, from an empty cache, and measure it beside its peers."""
+def missing(names: Sequence[str], results: Row, device: Any) -> list[str]:
+    """Give the cases of which results have no row of a device."""
+    about = device.runtime, device.name
+    known = {
+        row["case"] for row in results.get("rows", []) if (row["device"]["runtime"], row["device"]["name"]) == about
+    }
+    return [name for name in names if name not in known]
+
+
+def run(spec: str, seconds: float, pairs: int, path: Path, timeout: float, say: Any = print) -> Row:
+    """Tune each case for so many seconds a kernel, measure it beside its peers, and give all that the file holds.
+
+    On CPUs each is measured in a process of its own, which is ended after `timeout` seconds, so that neither a case
+    that hangs nor an interruption costs what was measured before.
+    """
     device = mdhnp_device(spec)
+    names = missing(names_of(device.kind), report.load(path), device)
     if device.kind == "gpu":
         from benchmarks.gpu.run import run as run_gpu
 
-        return run_gpu(names_of("gpu"), spec, pairs, seconds, keep=keep)
-    results: Row = {"rows": []}
+        if names:
+            report.save(path, run_gpu(names, spec, pairs, seconds, keep=partial(report.save, path)))
+        return report.load(path)
+    for name in names:
+        how = {"case": name, "device": spec, "seconds": seconds, "pairs": pairs, "json": path}
+        command = [sys.executable, "-m", "benchmarks", "papers", *[f"--{key}={value}" for key, value in how.items()]]
+        try:
+            if code := subprocess.run(command, timeout=timeout, check=False).returncode:
+                say(f"{name}: failed with exit code {code}")
+        except subprocess.TimeoutExpired:
+            say(f"{name}: not done after {timeout:g} s")
+    return report.load(path)
+
+
+def measure(names: Sequence[str], spec: str, seconds: float, pairs: int, path: Path) -> Row:
+    """Tune and measure cases on a CPU in this process, from empty caches on; keep and give their rows."""
+    device, rows = mdhnp_device(spec), list[Row]()
     with empty_cache():
-        for name in names_of("cpu"):
+        for name in names:
             with mdhnp.device(device):
                 mdhnp.tune(CASES[name].make().ours, budget=seconds, evaluations=1000, progress=False)
             found = run_cpu([name], [spec], pairs)
-            results |= {"machine": found["machine"], "rows": [*results["rows"], *found["rows"]]}
-            if keep is not None:
-                keep(results)
-    return results
+            report.save(path, found)
+            rows += found["rows"]
+    return {"rows": rows}
 
 
 def speedups(row: Row) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from benchmarks import report
+from benchmarks import papers, report
 from benchmarks.cases import CASES
 from benchmarks.contractions import TCCG, extents
 from benchmarks.gpu import products
@@ -35,6 +36,28 @@ def test_experiments_of_the_papers_are_cases_and_are_drawn(tmp_path: Path) -> No
     assert [speedups(row) for row in rows[-3:]] == [{"NumPy": 2.0}, {"lib": 2.0}, {}]
     draw({"rows": rows}, tmp_path / "papers.png")
     assert (tmp_path / "papers.png").stat().st_size > 1000
+
+
+def test_papers_go_on_after_cases_that_fail_and_measure_none_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, said, asked = tmp_path / "papers.json", list[str](), list[str]()
+    device = SimpleNamespace(runtime="intel", name="CPU", kind="cpu")
+    rows = [{"case": "dot", "device": vars(device)}, {"case": "sgemm", "device": vars(device) | {"runtime": "pocl"}}]
+    report.save(path, {"machine": {}, "rows": rows})
+
+    def process(command: list[str], timeout: float, check: bool) -> Any:
+        asked.append(command[4].removeprefix("--case="))
+        if asked[-1] == "sgemm":
+            raise subprocess.TimeoutExpired(command, timeout)
+        return SimpleNamespace(returncode=int(asked[-1] == "gemv"))
+
+    monkeypatch.setattr(papers, "mdhnp_device", lambda spec: device)
+    monkeypatch.setattr(papers, "names_of", lambda kind: ["sgemm", "dot", "gemv", "jacobi"])
+    monkeypatch.setattr(subprocess, "run", process)
+    assert papers.run("cpu", 1.0, 3, path, 60.0, said.append)["rows"] == rows
+    assert asked == ["sgemm", "gemv", "jacobi"]
+    assert said == ["sgemm: not done after 60 s", "gemv: failed with exit code 1"]
 
 
 def test_a_parameter_alone_is_set_back() -> None:
