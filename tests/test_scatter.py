@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import mdhnp
 from mdhnp import config, native
 from mdhnp.calls import sorting
 from mdhnp.codegen import generate
+from mdhnp.codegen.atomics import combining
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, Sorting, cc, cut, interpret, md_hom, ps, pw, scattered
 from mdhnp.mdh.scatter import _grouped, _order
@@ -379,3 +381,44 @@ def test_arrays_are_changed_without_copies_to_the_host(rest: tuple[int, ...], de
         with pytest.raises(IndexError, match=r"index 100 at position \(7,\) is out of bounds for axis 0 of a"):
             mdhnp.add.at(a, at, b)
         np.testing.assert_array_equal(a.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("multiply", "i4"), *product(["add", "subtract", "maximum", "minimum"], ["i4", "u4", "f4", "f8", "i2"])],
+)
+def test_elements_are_changed_in_any_order_where_that_is_said(name: str, dtype: str, where: Device) -> None:
+    function, ufunc = getattr(mdhnp, name), getattr(np, name)
+    for rest, shape, index in (((), (3000,), "i8"), ((5,), (40, 30), "i2"), ((3, 2), (600,), "u4"), ((5,), (0,), "i4")):
+        start = _whole(37, *rest).astype(dtype)
+        indices = np.where(_RNG.random(shape) < 0.5, 5, _to(37, *shape)).astype(index) % (37 if index[0] == "u" else 64)
+        indices = np.where(indices >= 37, indices - 64, indices).astype(index)
+        for values in (_whole(*shape, *rest).astype(dtype), np.ones((1,) * len(rest), dtype), 2):
+            a, expected = mdhnp.asarray(start), start.copy()
+            for at in (indices, mdhnp.asarray(indices)):
+                given = values if isinstance(values, int) or at is indices else mdhnp.asarray(values)
+                function.at(a, at, given, unordered=True)
+                ufunc.at(expected, indices, values)
+            np.testing.assert_array_equal(a.numpy(), expected)
+    wrong = mdhnp.asarray(np.array([3, 37]))
+    with pytest.raises(IndexError, match=r"index 37 at position \(1,\)"):
+        function.at(a, wrong, 2, unordered=True)
+    np.testing.assert_array_equal(a.numpy(), expected)
+
+
+def test_extremes_in_any_order_are_nan_where_one_is(where: Device) -> None:
+    start, values = np.array([1, np.nan, 3, np.inf], "f4"), np.array([np.nan, 1, 5, 0, -np.inf, 2], "f4")
+    indices = np.array([0, 1, 2, 3, 2, 0])
+    for name in ("maximum", "minimum"):
+        a = mdhnp.asarray(start)
+        getattr(mdhnp, name).at(a, indices, values, unordered=True)
+        np.testing.assert_array_equal(a.numpy(), _at(getattr(np, name), start.copy(), indices, values))
+
+
+@pytest.mark.parametrize("operation", ["add", "subtract"])
+def test_nvidias_gpus_add_floats_by_an_instruction(operation: str) -> None:
+    caps = replace(CAPS, kind="gpu", subgroup=32)
+    f4, i4, i8 = (np.dtype(t) for t in ("f4", "i4", "i8"))
+    assert "red.global.add.f32" in combining(operation, f4, i8, (10, 4, 7), caps).source
+    assert "red.global" not in combining(operation, i4, i8, (10, 4, 7), caps).source
+    assert "atomic_cmpxchg" in combining(operation, f4, i8, (10, 4, 7), replace(caps, subgroup=0)).source

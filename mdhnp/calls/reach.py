@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # which load OpenCL
 #: Arrays whose reach is remembered, those that were asked for last.
 _MOST = 64
 #: Elements that kernels count.
-_COUNTED = 2**31 - 1
+COUNTED = 2**31 - 1
 
 
 class _Known(NamedTuple):
@@ -38,7 +38,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
     indices were asked for before, and their memory was not changed since.
     """
     layout = Layout.of(view)
-    if not view.size or not layout.contiguous or view.size > _COUNTED:
+    if not view.size or not layout.contiguous or view.size > COUNTED:
         return None if view.size else 0
     from mdhnp.runtime import resident
 

@@ -83,7 +83,7 @@ def _sorted(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, values: boo
 
     program = sorting(dtype, shape[0], shape[1], device.caps, values=values, places=places)
     results = [(shape, t) for t, wanted in ((dtype, values), (_INDEX, places)) if wanted]
-    return _executable(device, program, [(shape, dtype)], results)
+    return executable(device, program, [(shape, dtype)], results)
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +91,7 @@ def _keys(device: "Device", dtype: "np.dtype[Any]", count: int, extent: int) -> 
     from mdhnp.codegen.grouping import key_type, keys
 
     program = keys(dtype, count, extent, device.caps)
-    return _executable(device, program, [((count,), dtype)], [((1, count), key_type(extent))])
+    return executable(device, program, [((count,), dtype)], [((1, count), key_type(extent))])
 
 
 @lru_cache(maxsize=64)
@@ -99,7 +99,7 @@ def _begins(device: "Device", count: int, extent: int) -> "Executable":
     from mdhnp.codegen.grouping import begins, key_type
 
     program = begins(count, extent, device.caps)
-    return _executable(device, program, [((1, count), key_type(extent))], [((extent + 1,), _INDEX)])
+    return executable(device, program, [((1, count), key_type(extent))], [((extent + 1,), _INDEX)])
 
 
 @lru_cache(maxsize=64)
@@ -107,7 +107,7 @@ def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, which: "W
     from mdhnp.codegen.selection import counting
 
     program = counting(dtype, prod(shape), device.caps, which)
-    return _executable(device, program, [(shape, dtype)], [((n,), _COUNT) for n in (program.sizes[1], 1)])
+    return executable(device, program, [(shape, dtype)], [((n,), _COUNT) for n in (program.sizes[1], 1)])
 
 
 @lru_cache(maxsize=64)
@@ -119,12 +119,10 @@ def _writing(
     program = writing(dtype, shape, device.caps, which, values)
     others = [] if values is None else [(shape, values)]
     written = [_INDEX] * len(shape) if values is None else [values]  # as many of each as are selected
-    return _executable(device, program, [(shape, dtype), ((1,), _COUNT), *others], [((1,), t) for t in written])
+    return executable(device, program, [(shape, dtype), ((1,), _COUNT), *others], [((1,), t) for t in written])
 
 
-def _executable(
-    device: "Device", program: "Program", inputs: Sequence[_Kind], outputs: Sequence[_Kind]
-) -> "Executable":
+def executable(device: "Device", program: "Program", inputs: Sequence[_Kind], outputs: Sequence[_Kind]) -> "Executable":
     """Make a program ready for arrays in C order."""
     from mdhnp.runtime.executable import Executable
 

@@ -78,7 +78,7 @@ def _sorted(x: Array, axis: int, *, values: bool = False, places: bool = False) 
     if not x.size:
         return (x.copy(),) * values + (m.zeros(x.shape, dtype=np.int64, device=x.device),) * places
     moved = m.moveaxis(x, axis, -1)
-    found = sorting.sort_rows(_in_order(moved.reshape(-1, x.shape[axis])), values=values, places=places)
+    found = sorting.sort_rows(in_order(moved.reshape(-1, x.shape[axis])), values=values, places=places)
     return tuple([m.moveaxis(rows.reshape(moved.shape), -1, axis) for rows in found])
 
 
@@ -86,7 +86,7 @@ def search(ordered: Array, values: Array, side: str) -> Array:
     """Give how many of ordered elements, of one axis, come before each value, by side "right" or equal it."""
     common: Any = np.result_type(ordered.dtype, values.dtype)
     common = _CONVERTED.get(common.char, common)
-    ordered, flat = _in_order(ordered.astype(common, copy=False)), values.reshape(-1).astype(common, copy=False)
+    ordered, flat = in_order(ordered.astype(common, copy=False)), values.reshape(-1).astype(common, copy=False)
     text = _SEARCH.replace("CONDITION", SIDES[side])
     return _counting(text, common.char)(ordered, flat).reshape(values.shape)
 
@@ -95,14 +95,14 @@ def places_of(x: Array) -> tuple[Array, ...]:
     """Give the indices of elements that are not 0, along each axis; their number is read."""
     if not x.size:
         return tuple([package().empty(0, dtype=np.int64, device=x.device) for _ in x.shape])
-    return sorting.places_of(_in_order(x), "true")
+    return sorting.places_of(in_order(x), "true")
 
 
 def values_where(mask: Array, x: Array) -> Array:
     """Give the elements where a mask of the same shape is true, whose number is read."""
     if not x.size or x.itemsize not in _MOVED:
         return package().take(x.reshape(-1), places_of(mask.reshape(-1))[0], mode="clip")
-    return sorting.values_of(_in_order(mask), "true", _in_order(x))
+    return sorting.values_of(in_order(mask), "true", in_order(x))
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -131,6 +131,6 @@ def _begins(found: Array) -> Array:
     return m.concat([m.ones(min(found.size, 1), dtype=np.bool_, device=found.device), found[1:] != found[:-1]])
 
 
-def _in_order(x: Array) -> Array:
+def in_order(x: Array) -> Array:
     """Give an Array whose elements lie one after the other, in C order, as kernels read them."""
     return x if x._view.flags.c_contiguous else x.copy()

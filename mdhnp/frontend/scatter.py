@@ -15,9 +15,12 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.arrays import brought, device_of
+from mdhnp.calls.atomics import combine_at, has_atomics
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, fits
 from mdhnp.cost import NumpyWork
+from mdhnp.frontend.array_adapted import package
+from mdhnp.frontend.ordering import has_kernels, in_order
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Pattern, cc, md_hom, pw, scattered, trace
 from mdhnp.settings import config
@@ -87,6 +90,8 @@ def at(name: str) -> Callable[..., None]:
         a="ndarray or Array: What is changed.",
         indices="array_like: Whole numbers, along the first axis; of ndarrays anything that indexes them.",
         b="array_like: The second operands, broadcast to ``a[indices]``.",
+        unordered="bool: Whether a device with memory of its own may take them in any order, so that sums of floats "
+        "are not the same bits in each call; faster. By default those of one place are taken as they come.",
         raises={
             "IndexError": "If an index is less than -n, or n or more, of n elements; if indices of an Array are no "
             "whole numbers.",
@@ -98,10 +103,11 @@ def at(name: str) -> Callable[..., None]:
         f"array({_changed(ufunc).tolist()})",
         name=said,
     )
-    def function(a: Any, indices: Any, b: Any, /) -> None:
+    def function(a: Any, indices: Any, b: Any, /, *, unordered: bool = False) -> None:
         if isinstance(a, Array):
             operands = _there(ufunc, a, _whole(indices), b)
-            if a.size and operands[2].size:
+            changed = a.size and operands[2].size
+            if changed and not (unordered and _in_any_order(name, *operands)):
                 a[...] = call((_AT, name), operands)
         elif isinstance(indices, Array) or isinstance(b, Array):
             raise TypeError("a must be an Array, as others are")
@@ -141,6 +147,18 @@ def _there(ufunc: np.ufunc, a: Array, indices: Any, b: Any) -> tuple[Any, ...]:
     b = b if isinstance(b, Array) or is_array(b) else np.asarray(b)
     _check(ufunc, a, indices, b)
     return a, b, indices
+
+
+def _in_any_order(name: str, a: Array, b: Any, indices: Any) -> bool:
+    """Change an Array in any order, where its device can; whether it was done."""
+    if not (has_atomics(name, a.dtype) and has_kernels(a) and a._view.flags.c_contiguous):
+        return False
+    if np.result_type(a.dtype, b.dtype) != a.dtype:
+        return False
+    m, device = package(), a.device
+    at, values = (x if isinstance(x, Array) else m.asarray(x, device=device) for x in (indices, b))
+    values = m.broadcast_to(m.astype(values, a.dtype, copy=False), (*at.shape, *a.shape[1:]))
+    return combine_at(name, a, *[in_order(x) for x in (at, values)])
 
 
 def _check(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
