@@ -43,39 +43,52 @@ def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, devic
                 raise TypeError("arrays on several devices cannot be indexed by arrays; bring them to one by to_device")
     away = device if device is not None and device.own_memory else None
 
-    def taken(operands: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
-        found = [*(operands if take is None else take(operands))]
-        seen: dict[int, npt.NDArray[Any]] = {}
-
-        def read(number: int) -> npt.NDArray[Any]:
-            if away is None:
-                return found[number]
-            if number not in seen:
-                seen[number] = away.memory.download(away, found[number])
-            return seen[number]
-
-        def inside(number: int, axis: int) -> bool:
-            if away is None or number in seen:
-                return False
-            reached = reach(away, found[number])
-            return reached is not None and reached <= axis
-
+    def taken(operands: Sequence[Any]) -> Sequence[Any]:
+        here = _Inputs([*(operands if take is None else take(operands))], away)
+        found = here.found
         for s in sortings:
             view = found[s.source]
-            if away is not None and view.ndim == 1 and view.size and inside(s.source, s.extent):
+            if away is not None and view.ndim == 1 and view.size and here.inside(s.source, s.extent):
                 found += [each._view for each in group(make(view, away), s.extent)]
             else:
-                sent = s.sort(read(s.source))
+                sent = s.sort(here.read(s.source))
                 found += sent if away is None else [away.memory.upload(away, each) for each in sent]
         for h, inputs, made, axes in asked:
-            if axes is not None and all([inside(inputs[n], axis) for n, axis in axes.items()]):
+            if axes is not None and all([here.inside(inputs[n], axis) for n, axis in axes.items()]):
                 continue
             sources = {*h.looked_at} - made
-            arrays = [read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)]
+            arrays = [
+                here.read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)
+            ]
             check_indices(h, arrays, made)  # type: ignore[arg-type]  # others are not read
         return found
 
     return taken
+
+
+class _Inputs:
+    """A call's inputs, which are `away` from the host if that is a device; those that were copied are not again."""
+
+    __slots__ = ("_away", "_seen", "found")
+
+    def __init__(self, found: list[npt.NDArray[Any]], away: "Device | None") -> None:
+        self.found, self._away = found, away
+        self._seen: dict[int, npt.NDArray[Any]] = {}
+
+    def read(self, number: int) -> npt.NDArray[Any]:
+        """Give an input's elements on the host."""
+        if self._away is None:
+            return self.found[number]
+        if number not in self._seen:
+            self._seen[number] = self._away.memory.download(self._away, self.found[number])
+        return self._seen[number]
+
+    def inside(self, number: int, axis: int) -> bool:
+        """Whether a device says that all elements of an input are indices of an axis of so many elements."""
+        if self._away is None or number in self._seen:
+            return False
+        reached = reach(self._away, self.found[number])
+        return reached is not None and reached <= axis
 
 
 def stand_ins(sortings: Sequence[Sorting]) -> list[npt.NDArray[Any]]:

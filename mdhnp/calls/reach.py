@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
 
-#: Arrays whose reach is remembered, those that were asked for last.
+#: Arrays whose reach is remembered, the last ones.
 _MOST = 64
 #: Elements that kernels count.
 COUNTED = 2**31 - 1
@@ -28,7 +28,8 @@ class _Known(NamedTuple):
     reach: int
 
 
-_known: dict[tuple[int, int, int, str], _Known] = {}
+#: By the address of the first element, which stands for one on the device, and the layout.
+_known: dict[tuple[int, tuple[int, ...], tuple[int, ...], str], _Known] = {}
 
 
 def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
@@ -37,22 +38,22 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
     None where no kernel says: for elements that do not lie one after the other. The device is waited for, unless the
     indices were asked for before, and their memory was not changed since.
     """
+    key = (view.__array_interface__["data"][0], view.shape, view.strides, view.dtype.char)
+    resident = device.memory
+    memory, version = resident.lease_of(view), resident.version(view)
+    found = _known.get(key)
+    if found is not None and found.memory() is memory and found.version == version:
+        return found.reach
     layout = Layout.of(view)
     if not view.size or not layout.contiguous or view.size > COUNTED:
         return None if view.size else 0
-    from mdhnp.runtime import resident
-
-    memory, (block, offset), version = resident.lease_of(view), resident.location(view), resident.version(view)
-    key = (block.serial, offset + layout.low, view.size, view.dtype.char)
-    found = _known.pop(key, None)
-    if found is None or found.memory() is not memory or found.version != version:
-        (largest,) = _reaching(device, view.dtype, layout).new((view,))
-        found = _Known(weakref.ref(memory), version, int(device.memory.download(device, largest)[0]) + 1)
-    _known[key] = found  # the last one now
+    (largest,) = _reaching(device, view.dtype, layout).new((view,))
+    reached = int(resident.download(device, largest)[0]) + 1
+    _known[key] = _Known(weakref.ref(memory), version, reached)
     if len(_known) > _MOST:
         with suppress(StopIteration, RuntimeError):  # other threads put some in, too
             _known.pop(next(iter(_known)), None)
-    return found.reach
+    return reached
 
 
 @lru_cache(maxsize=64)
