@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.generators import *
     from mdhnp.frontend.joining import *
     from mdhnp.frontend.manipulation import *
+    from mdhnp.frontend.places import *
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.ranked import argkmin
     from mdhnp.frontend.reductions import *

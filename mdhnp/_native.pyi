@@ -51,9 +51,19 @@ class Method:
     def __new__(
         cls,
         function: Callable[..., Any],
-        what_of: Callable[[Any], tuple[Any, ...] | None],
+        learn: Callable[..., Any],
+        recipes: dict[Hashable, Any],
+        numbers: bool,
+        least: int,
         place: tuple[
-            dict[Hashable, Any], type, Callable[..., Any], Any, ContextVar[Any], dict[str, Any], dict[str, Any]
+            dict[Hashable, Any],
+            type,
+            Callable[..., Any],
+            Any,
+            ContextVar[Any],
+            dict[str, Any],
+            dict[str, Any],
+            Callable[..., Any],
         ],
     ) -> Self: ...
     def __call__(self, *arguments: Any, **options: Any) -> Any: ...

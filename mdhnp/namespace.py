@@ -27,8 +27,11 @@ _NAMES = {
         broadcast_arrays broadcast_shapes broadcast_to expand_dims flip matrix_transpose moveaxis permute_dims
         reshape squeeze swapaxes unstack
     """,
+    "places": """
+        argmax argmin
+    """,
     "reductions": """
-        all any argmax argmin count_nonzero max mean min prod std sum var
+        all any count_nonzero max mean min prod std sum var
     """,
     "scans": """
         cumulative_prod cumulative_sum diff

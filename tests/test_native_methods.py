@@ -29,22 +29,35 @@ class Called:
     """A method of a type that stands for Arrays, and what is asked of its parts."""
 
     def __init__(self, **entries: Any) -> None:
-        self.opencl, self.asked, self.made, self.names = Recorder(), list[Any](), list[Any](), {"blocks": 0}
+        self.opencl, self.asked, self.made, self.names = (
+            Recorder(),
+            list[Any](),
+            list[Any](),
+            {"blocks": 0, "learning": 0},
+        )
         self.plan, self.a, self.here = Plan(self.opencl), leased(Block(101)), SimpleNamespace(key=("here",))
         self.entry, self.settings, self.inside = Entry(self.plan.native), Settings(), ContextVar[Any]("inside")
         self.entries: Any = {key_of(("add",), ("here",), "mode", (self.a,)): self.entry}
         self.devices: Any = {"devices": lambda: ("there",)}
-        self.place = self.entries, Boxed, lambda *made: made, self.settings, self.inside, self.names, self.devices
-        self.native: Any = wraps(self.function)(native.Method(self.function, self.what_of, self.place))
+        wrap: Any = lambda *made: made  # noqa: E731
+        self.place = self.entries, Boxed, wrap, self.settings, self.inside, self.names, self.devices, self.constant
+        self.native: Any = wraps(self.function)(self.method())
+
+    def method(self, numbers: bool = False, least: int = 1) -> Any:
+        return native.Method(self.function, self.learn, {}, numbers, least, self.place)
 
     def function(self, one: Any, *others: Any, **options: Any) -> Any:
         """Add."""
         self.made.append((one, *others, *options))
         return Boxed(self.a, self.here)
 
-    def what_of(self, rank: int) -> Any:
-        self.asked.append(rank)
-        return ("add",)
+    def learn(self, recipes: Any, kind: Any, given: Any, *args: Any, **options: Any) -> Any:
+        self.asked.append(kind)
+        recipes[kind] = ("add",), False, tuple(range(len(given)))
+        return self.function(*args, **options)
+
+    def constant(self, number: Any, device: Any) -> Any:
+        return number
 
     def enqueues(self, *operands: Any, **options: Any) -> bool:
         before = len(self.made)
@@ -56,8 +69,8 @@ class Called:
 def test_a_method_is_made_without_python_where_it_was_made_before() -> None:
     called = Called()
     x = Boxed(called.a, called.here)
-    assert [called.enqueues(x) for _ in range(3)] == [False, True, True]
-    assert called.asked == [1]
+    assert [called.enqueues(x) for _ in range(4)] == [False, False, True, True]
+    assert len(called.asked) == 1
     assert not called.enqueues(x, 3)
     assert not called.enqueues(x, out=None)
     assert called.made[-1] == (x, "out")
@@ -73,14 +86,14 @@ def test_a_method_is_made_without_python_where_it_was_made_before() -> None:
     assert not called.enqueues(x)
     called.settings._process = {"mode": "mode"}
     assert called.enqueues(x)
-    assert called.asked == [1]
+    assert len(called.asked) == 1
 
 
 @compiled
 def test_what_is_not_only_enqueued_is_run() -> None:
     called = Called()
     x, view = Boxed(called.a, called.here), np.zeros(3)
-    assert not called.enqueues(x)
+    assert [called.enqueues(x) for _ in range(2)] == [False] * 2
     called.entry.run = lambda views: view if views == (called.a,) else None
     called.opencl.fails = ("enqueue", 12)
     found = called.native(x)
@@ -131,8 +144,8 @@ class OnHost:
 @compiled
 def test_a_function_of_ndarrays_is_numpys_where_that_is_all() -> None:
     on = OnHost()
-    assert [on.by_function(on.a) for _ in range(3)] == [False, True, True]
-    assert on.called.asked == [1]
+    assert [on.by_function(on.a) for _ in range(4)] == [False, False, True, True]
+    assert len(on.called.asked) == 1
     np.testing.assert_array_equal(on.called.native(on.a), [0, 2, 4])
     on.entry.host = (lambda a: np.array(5.0), on.counts)
     assert type(on.called.native(on.a)) is np.float64  # as NumPy's functions give it
@@ -150,7 +163,7 @@ def test_a_function_of_ndarrays_is_numpys_where_that_is_all() -> None:
 @compiled
 def test_calls_on_ndarrays_that_are_watched_are_told_one_in_several() -> None:
     on = OnHost()
-    on.called.native(on.a)
+    on.called.native(on.a), on.called.native(on.a)
     on.entry.unseen = 2
     assert [type(on.called.native(on.a)) for _ in range(3)] == [np.ndarray, np.ndarray, int]
     assert on.counts == [2]
@@ -164,7 +177,7 @@ def test_calls_on_ndarrays_that_are_watched_are_told_one_in_several() -> None:
 @pytest.mark.parametrize(("error", "told"), [(ValueError, False), (KeyboardInterrupt, True)])
 def test_of_errors_on_ndarrays_the_function_says_what_is_wrong(host: Any, error: Any, told: bool) -> None:
     on = OnHost()
-    on.called.native(on.a)
+    on.called.native(on.a), on.called.native(on.a)
 
     def fails(*arrays: Any) -> Any:
         raise error
@@ -182,14 +195,16 @@ def test_of_errors_on_ndarrays_the_function_says_what_is_wrong(host: Any, error:
 @compiled
 def test_what_a_string_comes_before_is_found_by_it() -> None:
     on = OnHost()
-    made = native.Method(on.called.function, lambda begin: (begin,), on.called.place)
+
+    def first(recipes: Any, kind: Any, given: Any, begin: str, *operands: Any) -> Any:
+        recipes[kind] = (begin,), False, (0,)
+        return on.called.function(begin, *operands)
+
+    made = native.Method(on.called.function, first, {}, False, 1, on.called.place)
     on.called.entries[key_of(("i->",), ("there",), "mode", (on.a,))] = on.entry
-    for begin, count in (("i->", 0), ("i->", 1), ("i", 1), ("i->", 2)):
+    for begin, count in (("i->", 0), ("i->", 0), ("i->", 1), ("i", 1), ("i->", 2)):
         made(begin, on.a)
         assert on.counts == [count]
-    for n in range(2000):  # no more of them are kept than some
-        made(f"{n}", on.a)
-    assert len(on.called.made) == 2002
 
 
 @compiled
@@ -218,25 +233,59 @@ def test_a_method_looks_like_its_function() -> None:
 @compiled
 def test_a_method_asks_once_also_what_is_never_made_again_and_what_fails() -> None:
     called = Called()
-    called.native = native.Method(called.function, called.asked.append, called.place)
     x = Boxed(called.a, called.here)
+
+    def never(recipes: Any, kind: Any, given: Any, *operands: Any) -> Any:
+        called.asked.append(kind)
+        recipes[kind] = None
+        return called.function(*operands)
+
+    called.native = native.Method(called.function, never, {}, False, 1, called.place)
     assert [called.enqueues(x) for _ in range(3)] == [False] * 3
-    assert called.asked == [1]
+    assert len(called.asked) == 1
 
     def fails(*operands: Any) -> Any:
         raise ValueError("no")
 
-    failing = native.Method(fails, called.asked.append, called.place)
     for _ in range(2):
         with pytest.raises(ValueError, match="no"):
-            failing(x)
-    assert called.asked == [1, 1]
+            native.Method(fails, fails, {}, False, 1, called.place)(x)
 
-    def refuses(kind: Any) -> Any:
-        raise ValueError(kind)
 
-    with pytest.raises(ValueError, match="1"):
-        native.Method(called.function, refuses, called.place)(x)
+@compiled
+def test_kinds_are_told_by_all_but_elements_extents_and_numbers_that_are_operands() -> None:
+    called = Called()
+    x, other = Boxed(called.a, called.here), Boxed(called.a[1:], called.here)
+    kinds: Any = [
+        ((x,), {}), ((x, 1), {}), ((x, True), {}), ((x, 1.0), {}), ((x, 1j), {}), ((x, None), {}), ((x, ...), {}),
+        ((x, "1"), {}), ((x, (1,)), {}), ((x, [1]), {}), ((x, (1, 2)), {}), ((x, ((1,), 2)), {}), ((x, slice(1)), {}),
+        ((x, slice(1, None)), {}), ((x, float), {}), ((x, np.dtype("f4")), {}), ((x, x), {}), ((x, [x]), {}),
+        ((x, other), {}),        ((x,), {"axis": 1}), ((x,), {"place": 1}), ((x, 2), {}),
+        ((Boxed(called.a.view(np.int32), called.here),), {}), ((Boxed(called.a[None], called.here),), {}),
+    ]  # fmt: skip
+    for args, options in kinds * 2:
+        called.native(*args, **options)
+    assert len(called.asked) == len({*called.asked}) == len(kinds)
+    called.native(other)
+    called.native(other, x)
+    nobody_s: Any = (
+        (x, object()),
+        (x, called.a),
+        (x, {}),
+        (3,),
+        (x, *range(20)),
+        (x, (((((1,),),),),)),
+        (x, np.int64(1)),
+    )
+    for args in nobody_s * 2:
+        called.native(*args)
+    assert len(called.asked) == len(kinds)
+    numbers, pairs = called.method(numbers=True), called.method(least=2)
+    for number in (1, 2, 1.0, 3.0, True, False):
+        numbers(x, number)
+    for other in (1, x) * 2:
+        pairs(x, other)
+    assert len(called.asked) == len(kinds) + 4
 
 
 @compiled
@@ -244,15 +293,15 @@ def test_a_method_asks_once_also_what_is_never_made_again_and_what_fails() -> No
     "place",
     [
         (),
-        ({}, Boxed, 1, 1, 2, {}, {}),
-        ({}, 3, 1, 1, ContextVar("x"), {}, {}),
-        (1, Boxed, 1, 1, ContextVar("y"), {}, {}),
-        ({}, Boxed, 1, 1, ContextVar("z"), {}, 1),
+        ({}, Boxed, 1, 1, 2, {}, {}, 1),
+        ({}, 3, 1, 1, ContextVar("x"), {}, {}, 1),
+        (1, Boxed, 1, 1, ContextVar("y"), {}, {}, 1),
+        ({}, Boxed, 1, 1, ContextVar("z"), {}, 1, 1),
     ],
 )
 def test_a_method_of_nonsense_is_refused(place: Any) -> None:
     with pytest.raises(TypeError):
-        native.Method(print, print, place)
+        native.Method(print, print, {}, False, 1, place)
 
 
 def test_operators_of_arrays_find_what_their_functions_call() -> None:
@@ -263,7 +312,3 @@ def test_operators_of_arrays_find_what_their_functions_call() -> None:
         before = len(entries)
         assert made().shape == made().shape
         assert len(entries) == before
-    called = [key[0] for key in entries]
-    for name, others in {"add": (x,), "less": (x,), "negative": (), "matmul": (x.T,), "sum": (), "max": ()}.items():
-        getattr(mdhnp, name)(x, *others)
-        assert getattr(mdhnp, name).what_of(2) in called

@@ -43,6 +43,13 @@ def call(
     go when one of its `owners` dies, which `what` may hold weakly only. `precision` and `memory_limit` are
     those that the call says for itself.
     """
+    if observe.learning and observe.is_called():
+        again = partial(
+            call, what, operands, dtypes=dtypes, numpy=numpy, owners=owners, precision=precision,
+            memory_limit=memory_limit,
+        )  # fmt: skip
+        plain = precision is None and memory_limit is None and not owners
+        return observe.called(what if plain else None, False, operands, again)
     mode = config.mode
     if precision is not None or memory_limit is not None:
         mode = mode.at(what[0].name, precision, memory_limit)
@@ -145,9 +152,10 @@ def _planned(
     if held:  # where the operands are
         held = held if given.device is None else on_device(held, given.device, routine.convert)
         take = lambda read: (*(read if computed.take is None else computed.take(read)), *held)  # noqa: E731
+    looks = None
     if computed.sortings or any([step.mdhom.last.looked_at for step in computed.graph.steps]):
-        take = looking(computed.graph, computed.sortings, take, given.device)
+        take, looks = looking(computed.graph, computed.sortings, take, given.device)
     inputs = (*computed.inputs(arrays), *held, *stand_ins(computed.sortings))
     layouts = tuple([(Layout.of(a), a.dtype) for a in inputs])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()
-    return computed if start is None else (Entry(start, take, computed.give), start.kept)
+    return computed if start is None else (Entry(start, take, computed.give, looks), start.kept)

@@ -79,18 +79,20 @@ class Entry:
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
     is to enqueue these; see `store.repeat`. `host` is a function of NumPy's and the number of its calls, in a list,
     where all that a call does is to call that. If there is a watcher, it is told of one such call in `_EACH`: `unseen`
-    is how many there may be before.
+    is how many there may be before. What `looks` at indices raises IndexError for those that name no element, of which
+    NumPy's functions raise one themselves.
     """
 
-    __slots__ = ("_give", "_now", "_take", "free", "host", "owners", "unseen")
+    __slots__ = ("_give", "_looks", "_now", "_take", "free", "host", "owners", "unseen")
 
     def __init__(
         self,
         start: Start,
         take: Callable[[Sequence[Array]], Sequence[Array]] | None,
         give: Callable[[Sequence[Any]], Any] | None,
+        looks: Callable[[Sequence[Array]], None] | None = None,
     ) -> None:
-        self._take, self._give = take, give
+        self._take, self._give, self._looks = take, give, looks
         self.owners: tuple[weakref.ref[Any], ...] = ()
         self.put(start.plan, start.watcher)
 
@@ -105,16 +107,20 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
-        plain = self._take is self._give is None
+        plain = self._take is self._give is self._looks is None
         self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
         seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
-        self.host = getattr(plan, "host", None) if plain and seen else None
+        self.host = getattr(plan, "host", None) if self._give is None and seen else None
+        if self.host is not None and self._take is not None:
+            self.host = _taking(self._take, self.host[0]), self.host[1]
         self.unseen = None if watcher is None else _EACH - 1
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""
         arrays = operands if self._take is None else self._take(operands)
         plan, watcher = self._now
+        if self._looks is not None:
+            self._looks(arrays)
         if watcher is None:
             results = plan.run(arrays)
         else:
@@ -125,3 +131,7 @@ class Entry:
         if self._give is not None:
             return self._give(results)
         return scalar(results[0])
+
+
+def _taking(take: Callable[[Sequence[Array]], Sequence[Array]], compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *operands: compute(*take(operands))

@@ -15,11 +15,15 @@ if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
 
 _Take = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
+_Looks = Callable[[Sequence[npt.NDArray[Any]]], None]
 
 
-def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, device: "Device | None") -> _Take:
-    """Give what takes a call's inputs, and raises IndexError where an index among them names no element.
+def looking(
+    graph: Graph, sortings: Sequence[Sorting], take: _Take | None, device: "Device | None"
+) -> tuple[_Take | None, _Looks | None]:
+    """Give what takes a call's inputs, and what raises IndexError where an index among them names no element.
 
+    Where an index has to be brought to the host, or is sorted, what takes the inputs does both.
     What sorting gives are the last ones, made so that they are right. `device` is where all are. If it has memory of
     its own it sorts those of one axis, and says how far indices reach, for which it is waited for, unless it said so of
     the same ones before; those that may be outside are copied.
@@ -43,6 +47,13 @@ def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, devic
                 raise TypeError("arrays on several devices cannot be indexed by arrays; bring them to one by to_device")
     away = device if device is not None and device.own_memory else None
 
+    def looks(found: Sequence[npt.NDArray[Any]]) -> None:
+        for h, inputs in steps:
+            check_indices(h, [found[p] for p in inputs])
+
+    if away is None and not sortings and all([p < graph.given for _, inputs in steps for p in inputs]):
+        return take, looks
+
     def taken(operands: Sequence[Any]) -> Sequence[Any]:
         here = _Inputs([*(operands if take is None else take(operands))], away)
         found = here.found
@@ -63,7 +74,7 @@ def looking(graph: Graph, sortings: Sequence[Sorting], take: _Take | None, devic
             check_indices(h, arrays, made)  # type: ignore[arg-type]  # others are not read
         return found
 
-    return taken
+    return taken, None
 
 
 class _Inputs:

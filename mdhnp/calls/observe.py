@@ -1,9 +1,9 @@
-"""Who looks on: the plans and arrays of all calls made inside of a block."""
+"""Who looks on: the plans and arrays of all calls made inside of a block, or what is called there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from mdhnp.process import process
 
@@ -12,8 +12,26 @@ Observed = list[tuple[Any, Sequence[Any]]]
 
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
+#: The same of blocks of :func:`calls`.
+learning = 0
 _counting = process.lock()
 _lists: ContextVar[tuple[Observed, ...]] = ContextVar("mdhnp_observed", default=())
+_made: ContextVar["list[Made] | None"] = ContextVar("mdhnp_made", default=None)
+#: Numbers of which arrays were made since the last call, and these.
+_lifted: ContextVar[tuple[tuple[Any, Any], ...]] = ContextVar("mdhnp_lifted", default=())
+
+
+class Made(NamedTuple):
+    """A call that a public function makes: what is called, on which operands, and what that gave.
+
+    `what` is None where more decides what is called. `lifted` are numbers, and arrays of them among the operands.
+    """
+
+    what: Any
+    by_numpy: bool
+    operands: tuple[Any, ...]
+    lifted: tuple[tuple[Any, Any], ...]
+    result: Any
 
 
 def note(plan: Any, arrays: Sequence[Any]) -> None:
@@ -41,6 +59,50 @@ def observe() -> Iterator[Observed]:
         with _counting:
             blocks -= 1
         _lists.reset(token)
+
+
+@contextmanager
+def calls() -> Iterator[list[Made]]:
+    """Collect the calls of routines and of NumPy's functions made inside the block; outer blocks see them, too."""
+    global learning  # noqa: PLW0603
+    outer, made = _made.get(), list[Made]()
+    token = _made.set(made)
+    with _counting:
+        learning += 1
+    try:
+        yield made
+    finally:
+        with _counting:
+            learning -= 1
+        _made.reset(token)
+        if outer is not None:
+            outer += made
+
+
+def called(what: Any, by_numpy: bool, operands: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+    """Make a call, and tell the block around of it, but not of those that it makes itself."""
+    made = _made.get()
+    if made is None:
+        return compute()
+    token, lifted = _made.set(None), _lifted.get()
+    try:
+        result = compute()
+    finally:
+        _made.reset(token)
+        _lifted.set(())
+    made.append(Made(what, by_numpy, operands, lifted, result))
+    return result
+
+
+def is_called() -> bool:
+    """Whether a block waits for calls."""
+    return _made.get() is not None
+
+
+def lifted(number: Any, array: Any) -> None:
+    """Note an array that was made of a number, an operand of the next call."""
+    if _made.get() is not None:
+        _lifted.set((*_lifted.get(), (number, array)))
 
 
 @contextmanager

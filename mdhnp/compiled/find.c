@@ -6,8 +6,7 @@
 /* Of Arrays. */
 static Slot view_slot = {"_view"}, device_slot = {"device"}, copy_slot = {"_copy"};
 
-/* Whether an operand is what a key describes: a plain array of native byte order, aligned. */
-static int
+int
 is_plain(PyObject *operand)
 {
     return PyArray_CheckExact(operand) && PyArray_ISALIGNED((PyArrayObject *)operand)
@@ -225,27 +224,28 @@ enqueue(Found *found, PyTypeObject *kind)
 }
 
 int
-rank_of(PyObject *operand)
+is_located(PyObject *operand, PyObject **view, PyObject **device)
 {
-    PyObject *view = get_slot(&view_slot, operand);
-    int rank = view != NULL && PyArray_Check(view) ? PyArray_NDIM((PyArrayObject *)view) : NPY_MAXDIMS;
-    Py_XDECREF(view);
+    *view = get_slot(&view_slot, operand);
+    *device = *view == NULL ? NULL : get_slot(&device_slot, operand);
+    if (*device != NULL && PyArray_CheckExact(*view))
+        return 1;
+    Py_CLEAR(*view);
+    Py_CLEAR(*device);
     PyErr_Clear();
-    return rank;
+    return 0;
 }
 
-/* Run an entry in Python; NULL, without an error but those that end a program: whoever calls again hears of others. */
-static PyObject *
-run(Found *found, PyTypeObject *kind, PyObject *wrap)
+PyObject *
+as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wrap)
 {
-    static PyObject *run_name;
-    if (run_name == NULL)
-        run_name = PyUnicode_InternFromString("run");
-    PyObject *results = PyObject_CallMethodOneArg(found->entry, run_name, found->views), *made = NULL;
+    PyObject *made = NULL;
+    if (results != NULL && PyArray_CheckScalar(results) && !PyArray_Check(results))
+        Py_SETREF(results, PyArray_FromScalar(results, NULL));
     if (results != NULL && PyArray_CheckExact(results))
-        made = wrapped(kind, results, found->device);
+        made = wrapped(kind, results, device);
     else if (results != NULL)
-        made = PyObject_CallFunctionObjArgs(wrap, results, found->device, NULL);
+        made = PyObject_CallFunctionObjArgs(wrap, results, device, NULL);
     else if (PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     Py_XDECREF(results);
@@ -254,61 +254,64 @@ run(Found *found, PyTypeObject *kind, PyObject *wrap)
 
 /* Have a function of NumPy's compute, and count that; `host` is the function, and a list of the number. */
 static PyObject *
-by_function(PyObject *host, PyObject *const *operands, Py_ssize_t count)
+by_function(PyObject *host, PyObject *operands)
 {
     PyObject *counts = PyTuple_GET_ITEM(host, 1), *one = PyLong_FromLong(1);
     PyObject *number = one == NULL ? NULL : PyNumber_Add(PyList_GET_ITEM(counts, 0), one);
     Py_XDECREF(one);
     if (number == NULL || PyList_SetItem(counts, 0, number) < 0)
         return NULL;
-    PyObject *result = PyObject_Vectorcall(PyTuple_GET_ITEM(host, 0), operands, count, NULL);
-    if (result != NULL && PyArray_CheckExact(result) && PyArray_ISWRITEABLE((PyArrayObject *)result))
-        return PyArray_Return((PyArrayObject *)result);
-    return result;
+    PyObject *const *items = &PyTuple_GET_ITEM(operands, 0);
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(host, 0), items, PyTuple_GET_SIZE(operands), NULL);
 }
 
-PyObject *
-repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *const *operands,
-               Py_ssize_t count)
+/* Run an entry: by NumPy's function where that is all it does, else in Python; NULL for an error. */
+static PyObject *
+run(PyObject *entry, PyObject *operands)
 {
     static Slot host_slot = {"host"};
     static PyObject *run_name;
     if (run_name == NULL)
         run_name = PyUnicode_InternFromString("run");
-    PyObject *arrays = PyTuple_New(count), *entry = NULL, *host = NULL, *result = NULL;
-    for (Py_ssize_t n = 0; arrays != NULL && n < count; ++n) {
-        if (!is_plain(operands[n]))
-            Py_CLEAR(arrays);
-        else
-            PyTuple_SET_ITEM(arrays, n, Py_NewRef(operands[n]));
-    }
-    if (arrays != NULL)
-        entry = look_up(entries, what, devices, mode, arrays);
-    if (entry != NULL && entry != Py_None)
-        host = get_slot(&host_slot, entry);
-    if (host != NULL && PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 && PyList_Check(PyTuple_GET_ITEM(host, 1))
-        && PyList_GET_SIZE(PyTuple_GET_ITEM(host, 1)) > 0 && is_unseen(entry))
-        result = by_function(host, operands, count);
-    else if (host != NULL)
-        result = PyObject_CallMethodOneArg(entry, run_name, arrays);
-    if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
-        PyErr_Clear();
-    Py_XDECREF(host);
-    Py_XDECREF(entry);
-    Py_XDECREF(arrays);
+    PyObject *host = get_slot(&host_slot, entry), *result;
+    if (host == NULL)
+        return NULL;
+    int all = PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 && PyList_Check(PyTuple_GET_ITEM(host, 1))
+              && PyList_GET_SIZE(PyTuple_GET_ITEM(host, 1)) > 0 && is_unseen(entry);
+    result = all ? by_function(host, operands) : PyObject_CallMethodOneArg(entry, run_name, operands);
+    Py_DECREF(host);
     return result;
 }
 
 PyObject *
-repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
-            PyTypeObject *kind, PyObject *wrap)
+repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *operands)
 {
-    Found found;
-    if (!look_up_views(entries, what, mode, operands, count, kind, &found))
-        return NULL;
-    PyObject *made = enqueue(&found, kind);
-    if (made == NULL && !PyErr_Occurred())
-        made = run(&found, kind, wrap);
+    PyObject *entry = look_up(entries, what, devices, mode, operands), *result = NULL;
+    if (entry != NULL && entry != Py_None)
+        result = run(entry, operands);
+    if (result != NULL && PyArray_CheckExact(result) && PyArray_ISWRITEABLE((PyArrayObject *)result))
+        result = PyArray_Return((PyArrayObject *)result);
+    if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    Py_XDECREF(entry);
+    return result;
+}
+
+PyObject *
+repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *views, PyObject *device, PyTypeObject *kind,
+            PyObject *wrap)
+{
+    static PyObject *key_name;
+    if (key_name == NULL)
+        key_name = PyUnicode_InternFromString("key");
+    PyObject *key = PyObject_GetAttr(device, key_name), *made = NULL;
+    Found found = {key == NULL ? NULL : look_up(entries, what, key, mode, views), Py_NewRef(views), Py_NewRef(device)};
+    Py_XDECREF(key);
+    if (found.entry != NULL && found.entry != Py_None) {
+        made = enqueue(&found, kind);
+        if (made == NULL && !PyErr_Occurred())
+            made = as_arrays(run(found.entry, views), kind, device, wrap);
+    }
     drop(&found);
     return made;
 }

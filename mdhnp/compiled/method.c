@@ -1,19 +1,20 @@
-/* Functions, and operators and methods of Arrays: calls on nothing but Arrays, or nothing but ndarrays, are found again and
-   made here, all others are made by the function in Python that each has, which it looks like. */
+/* Functions, and operators and methods of Arrays: calls on nothing but Arrays, or nothing but ndarrays, beside what has a
+   key (given.c), are found again and made here by the recipe of their kind. All others are made by the function in Python
+   that each has, which it looks like. Recipes are those of calls/recipes.py. */
 
 #define NO_IMPORT_ARRAY
 #include "shared.h"
 #include <structmember.h>
 
-enum { KINDS = 512 }; /* of calls, of which what is called is kept */
+enum { KINDS = 512 }; /* of calls of a function, of which recipes are kept */
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *attributes, *function, *what_of;
-    PyObject *entries, *wrap, *config, *block, *observed, *loading;
+    PyObject *attributes, *function, *learn, *recipes;
+    PyObject *entries, *wrap, *config, *block, *observed, *loading, *constant;
     PyTypeObject *kind;
-    PyObject *whats; /* by the first operand's rank, or the string before it; None: not to be found again */
+    int numbers, least;
 } Method;
 
 static void
@@ -21,18 +22,26 @@ method_dealloc(Method *self)
 {
     Py_XDECREF(self->attributes);
     Py_XDECREF(self->function);
-    Py_XDECREF(self->what_of);
+    Py_XDECREF(self->learn);
+    Py_XDECREF(self->recipes);
     Py_XDECREF(self->entries);
     Py_XDECREF(self->wrap);
     Py_XDECREF(self->config);
     Py_XDECREF(self->block);
     Py_XDECREF(self->observed);
     Py_XDECREF(self->loading);
+    Py_XDECREF(self->constant);
     Py_XDECREF(self->kind);
-    Py_XDECREF(self->whats);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
+}
+
+static int
+is_zero(PyObject *names, PyObject *name)
+{
+    PyObject *number = PyDict_GetItemWithError(names, name);
+    return number != NULL && PyLong_Check(number) && PyLong_AsLong(number) == 0;
 }
 
 /* Give the settings of a call where no block changes them and nobody looks on; NULL, without an error, elsewhere. */
@@ -40,14 +49,14 @@ static PyObject *
 mode_of(Method *self)
 {
     static Slot process_slot = {"_process"};
-    static PyObject *mode_name, *blocks_name;
+    static PyObject *mode_name, *blocks_name, *learning_name;
     if (mode_name == NULL) {
         mode_name = PyUnicode_InternFromString("mode");
         blocks_name = PyUnicode_InternFromString("blocks");
+        learning_name = PyUnicode_InternFromString("learning");
     }
     PyObject *block = NULL, *process = NULL, *mode = NULL;
-    PyObject *blocks = PyDict_GetItemWithError(self->observed, blocks_name);
-    if (blocks != NULL && PyLong_Check(blocks) && PyLong_AsLong(blocks) == 0
+    if (is_zero(self->observed, blocks_name) && is_zero(self->observed, learning_name)
         && PyContextVar_Get(self->block, Py_None, &block) == 0 && block == Py_None)
         process = get_slot(&process_slot, self->config);
     if (process != NULL && PyDict_Check(process))
@@ -71,66 +80,166 @@ devices_of(Method *self)
     return devices;
 }
 
-/* Make a call that was made before; NULL, without an error where it was not, or fails: the function says why. */
+/* Give the one device of all Arrays that are given, a new reference; NULL, without an error, for several. */
 static PyObject *
-repeated(Method *self, PyObject *what, PyObject *const *operands, Py_ssize_t count)
+device_of(Method *self, const Given *given)
 {
-    PyObject *mode = mode_of(self), *result = NULL, *devices;
-    if (mode != NULL && Py_IS_TYPE(operands[0], self->kind))
-        result = repeat_call(self->entries, what, mode, operands, count, self->kind, self->wrap);
-    else if (mode != NULL && (devices = devices_of(self)) != NULL) {
-        result = repeat_on_host(self->entries, what, devices, mode, operands, count);
+    PyObject *device = NULL, *view, *where;
+    for (Py_ssize_t n = 0; n < given->count; ++n) {
+        if (!Py_IS_TYPE(given->operands[n], self->kind))
+            continue;
+        if (!is_located(given->operands[n], &view, &where) || (device != NULL && where != device)) {
+            Py_CLEAR(device);
+            return NULL;
+        }
+        Py_DECREF(view);
+        Py_XSETREF(device, where);
+    }
+    return device;
+}
+
+/* Whether a device has memory that the host cannot read; -1 for an error. */
+static int
+is_away(PyObject *device)
+{
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("own_memory");
+    PyObject *found = PyObject_GetAttr(device, name);
+    int away = found == NULL ? -1 : PyObject_IsTrue(found);
+    Py_XDECREF(found);
+    return away;
+}
+
+/* Give an array of a number, in a type, on the device that there may be. */
+static PyObject *
+array_of(Method *self, PyObject *number, PyObject *type, PyObject *device)
+{
+    PyObject *array = PyArray_FromAny(number, (PyArray_Descr *)Py_NewRef(type), 0, 0, 0, NULL);
+    int away = array == NULL ? -1 : device == NULL ? 0 : is_away(device);
+    if (away != 0)
+        Py_XSETREF(array, away < 0 ? NULL : PyObject_CallFunctionObjArgs(self->constant, array, device, NULL));
+    return array;
+}
+
+/* Give one operand of what is called: a view of what was given, or the array of a number. */
+static PyObject *
+operand_of(Method *self, PyObject *source, const Given *given, PyObject *device)
+{
+    PyObject *type = PyTuple_CheckExact(source) ? PyTuple_GET_ITEM(source, 1) : NULL, *view, *where;
+    Py_ssize_t n = PyLong_AsSsize_t(type == NULL ? source : PyTuple_GET_ITEM(source, 0));
+    if (n < 0 || n >= given->count)
+        return NULL;
+    if (type != NULL)
+        return array_of(self, given->operands[n], type, device);
+    if (device == NULL)
+        return Py_NewRef(given->operands[n]);
+    if (!is_located(given->operands[n], &view, &where))
+        return NULL;
+    Py_DECREF(where);
+    return view;
+}
+
+/* Give all operands; NULL, maybe without an error, where one is not what kernels can address. */
+static PyObject *
+operands_of(Method *self, PyObject *sources, const Given *given, PyObject *device)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(sources);
+    PyObject *operands = PyTuple_New(count);
+    for (Py_ssize_t n = 0; operands != NULL && n < count; ++n) {
+        PyObject *operand = operand_of(self, PyTuple_GET_ITEM(sources, n), given, device);
+        if (operand != NULL)
+            PyTuple_SET_ITEM(operands, n, operand);
+        if (operand == NULL || !is_plain(operand))
+            Py_CLEAR(operands);
+    }
+    return operands;
+}
+
+/* Make a call of a function of NumPy's on views of Arrays; NULL, without an error, where it cannot read them. */
+static PyObject *
+on_views(Method *self, PyObject *function, PyObject *operands, PyObject *device)
+{
+    PyObject *const *items = &PyTuple_GET_ITEM(operands, 0);
+    if (is_away(device) != 0)
+        return NULL;
+    PyObject *results = PyObject_Vectorcall(function, items, PyTuple_GET_SIZE(operands), NULL);
+    return as_arrays(results, self->kind, device, self->wrap);
+}
+
+/* Make a call by a recipe (what is called, whether that is a function of NumPy's, where operands are from); NULL, without
+   an error where it was not made before, or fails: the function says why. */
+static PyObject *
+repeated(Method *self, PyObject *recipe, const Given *given)
+{
+    PyObject *what = PyTuple_GET_ITEM(recipe, 0), *mode = mode_of(self), *result = NULL, *devices;
+    int arrays = given->of == self->kind;
+    PyObject *device = mode != NULL && arrays ? device_of(self, given) : NULL, *operands = NULL;
+    if (mode != NULL && (device != NULL || !arrays))
+        operands = operands_of(self, PyTuple_GET_ITEM(recipe, 2), given, device);
+    if (operands == NULL)
+        ;
+    else if (PyTuple_GET_ITEM(recipe, 1) == Py_True)
+        result = device == NULL ? NULL : on_views(self, what, operands, device);
+    else if (device != NULL)
+        result = repeat_call(self->entries, what, mode, operands, device, self->kind, self->wrap);
+    else if ((devices = devices_of(self)) != NULL) {
+        result = repeat_on_host(self->entries, what, devices, mode, operands);
         Py_DECREF(devices);
     }
+    if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    Py_XDECREF(operands);
+    Py_XDECREF(device);
     Py_XDECREF(mode);
     return result;
 }
 
-/* What tells one kind of call from others: the string it begins with, or its first operand's rank; NULL, without an error,
-   for calls that are not to be found again. */
+/* Make the second call of a kind, from which others are learned. */
 static PyObject *
-kind_of(Method *self, PyObject *const *arguments, Py_ssize_t count, Py_ssize_t *begin)
+learned(Method *self, PyObject *key, const Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    *begin = count > 0 && PyUnicode_CheckExact(arguments[0]);
-    if (count <= *begin)
-        return NULL;
-    PyObject *first = arguments[*begin];
-    if (Py_IS_TYPE(first, self->kind))
-        return *begin ? NULL : PyLong_FromLong(rank_of(first));
-    if (!PyArray_CheckExact(first))
-        return NULL;
-    return *begin ? Py_NewRef(arguments[0]) : PyLong_FromLong(PyArray_NDIM((PyArrayObject *)first));
-}
-
-/* Keep what is called by calls of a kind; may set an error. */
-static void
-learn(Method *self, PyObject *kind)
-{
-    PyObject *what = PyObject_CallOneArg(self->what_of, kind);
-    if (what != NULL && PyDict_GET_SIZE(self->whats) >= KINDS)
-        PyDict_Clear(self->whats);
-    if (what != NULL)
-        PyDict_SetItem(self->whats, kind, what);
-    Py_XDECREF(what);
+    PyObject *operands = PyTuple_New(given->count), *result = NULL;
+    for (Py_ssize_t n = 0; operands != NULL && n < given->count; ++n)
+        PyTuple_SET_ITEM(operands, n, Py_NewRef(given->operands[n]));
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    PyObject **all = operands == NULL ? NULL : PyMem_New(PyObject *, 3 + count + named);
+    if (all != NULL) {
+        all[0] = self->recipes;
+        all[1] = key;
+        all[2] = operands;
+        for (Py_ssize_t n = 0; n < count + named; ++n)
+            all[3 + n] = arguments[n];
+        result = PyObject_Vectorcall(self->learn, all, 3 + count, names);
+        PyMem_Free(all);
+    }
+    Py_XDECREF(operands);
+    return result;
 }
 
 static PyObject *
 method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObject *names)
 {
-    Py_ssize_t count = PyVectorcall_NARGS(flags), begin;
-    PyObject *kind = NULL, *what = NULL, *result = NULL;
-    if (names == NULL || PyTuple_GET_SIZE(names) == 0)
-        kind = kind_of(self, arguments, count, &begin);
-    if (kind != NULL)
-        what = PyDict_GetItemWithError(self->whats, kind);
-    if (what != NULL && what != Py_None) {
-        Py_INCREF(what);
-        result = repeated(self, what, arguments + begin, count - begin);
-        Py_DECREF(what);
+    Given given;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    PyObject *key = key_of_given(&given, arguments, count, names, self->kind, self->numbers, self->least);
+    PyObject *recipe = key == NULL ? NULL : PyDict_GetItemWithError(self->recipes, key), *result = NULL;
+    if (recipe != NULL && PyTuple_CheckExact(recipe)) {
+        Py_INCREF(recipe);
+        result = repeated(self, recipe, &given);
+        Py_DECREF(recipe);
     }
-    else if (what == NULL && kind != NULL && !PyErr_Occurred())
-        learn(self, kind);
-    Py_XDECREF(kind);
+    else if (recipe == NULL && key != NULL && !PyErr_Occurred()) {
+        if (PyDict_GET_SIZE(self->recipes) >= KINDS)
+            PyDict_Clear(self->recipes);
+        PyDict_SetItem(self->recipes, key, Py_False);
+    }
+    else if (recipe == Py_False) {
+        result = learned(self, key, &given, arguments, count, names);
+        Py_DECREF(key);
+        return result;
+    }
+    Py_XDECREF(key);
     if (result == NULL && !PyErr_Occurred())
         result = PyObject_Vectorcall(self->function, arguments, flags, names);
     return result;
@@ -139,13 +248,15 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
 static PyObject *
 method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *function, *what_of, *entries, *kind, *wrap, *config, *block, *observed, *loading;
+    PyObject *function, *learn, *recipes, *entries, *kind, *wrap, *config, *block, *observed, *loading, *constant;
+    int numbers, least;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Method takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "OO(O!O!OOOO!O!):Method", &function, &what_of, &PyDict_Type, &entries, &PyType_Type,
-                          &kind, &wrap, &config, &block, &PyDict_Type, &observed, &PyDict_Type, &loading))
+    if (!PyArg_ParseTuple(arguments, "OOO!pi(O!O!OOOO!O!O):Method", &function, &learn, &PyDict_Type, &recipes, &numbers,
+                          &least, &PyDict_Type, &entries, &PyType_Type, &kind, &wrap, &config, &block, &PyDict_Type,
+                          &observed, &PyDict_Type, &loading, &constant))
         return NULL;
     if (!PyContextVar_CheckExact(block)) {
         PyErr_SetString(PyExc_TypeError, "Method: what holds the settings of a block is a ContextVar");
@@ -156,7 +267,10 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
         return NULL;
     self->vectorcall = (vectorcallfunc)method_vectorcall;
     self->function = Py_NewRef(function);
-    self->what_of = Py_NewRef(what_of);
+    self->learn = Py_NewRef(learn);
+    self->recipes = Py_NewRef(recipes);
+    self->numbers = numbers;
+    self->least = least;
     self->entries = Py_NewRef(entries);
     self->kind = (PyTypeObject *)Py_NewRef(kind);
     self->wrap = Py_NewRef(wrap);
@@ -164,9 +278,7 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
     self->block = Py_NewRef(block);
     self->observed = Py_NewRef(observed);
     self->loading = Py_NewRef(loading);
-    self->whats = PyDict_New();
-    if (self->whats == NULL)
-        Py_CLEAR(self);
+    self->constant = Py_NewRef(constant);
     return (PyObject *)self;
 }
 
@@ -177,11 +289,15 @@ method_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 }
 
 PyDoc_STRVAR(method_doc,
-"Method(function, what_of, place)\n--\n\n"
-"A function, operator or method that calls `function`, or does the same at once where the call was made before.\n\n"
-"what_of: gives what is called, as keys have it, by the first operand's rank, or by the string before the operands, or\n"
-"None. place: entries, the type of Arrays, what makes these of results on a device, the settings, the ContextVar of\n"
-"blocks that change them, the names of the modules `observe` and `loading`, of which `devices` gives those for ndarrays.");
+"Method(function, learn, recipes, numbers, least, place)\n--\n\n"
+"A function, operator or method that calls `function`, or does the same at once where such a call was made before.\n\n"
+"learn: makes the second call of a kind, given `recipes`, the kind, arrays and numbers among the arguments, and these.\n"
+"recipes: by kinds of calls (what is called, whether that is a function of NumPy's, where each operand is from), or None\n"
+"for those that are not to be found again.\n"
+"numbers: whether they are operands, whatever they are, and not part of a kind. least: how many arrays calls are given\n"
+"that are found again. place: entries, the type of Arrays, what makes these of results on a device, the settings, the\n"
+"ContextVar of blocks that change them, the names of the modules `observe` and `loading`, of which `devices` gives those\n"
+"for ndarrays, and what brings a number to a device.");
 
 static PyObject *
 method_reduce(PyObject *self, PyObject *Py_UNUSED(nothing))

@@ -54,17 +54,38 @@ PyObject *caller_of(PyObject *what, PyObject *package, int *distance, PyObject *
 /* Enqueue with an Enqueuer on views, for new results: these, None if OpenCL refused something, NULL for an error. */
 PyObject *enqueue_for_new(PyObject *enqueuer, PyObject *views);
 
-/* Make a call again, all of whose operands are of a type; NULL, without an error where it was not made before, or fails.
-   `wrap` gives what is no single array as one, or several, of that type, given the results and the device. */
-PyObject *repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
+/* Whether an operand is what a key describes: a plain array of native byte order, aligned. */
+int is_plain(PyObject *operand);
+
+/* Give an Array's view and device, new references; 0, without an error, for what has none. */
+int is_located(PyObject *operand, PyObject **view, PyObject **device);
+
+/* Make a call on views of Arrays on a device again; NULL, without an error where it was not made before, or fails. `wrap`
+   gives what is no single array as one, or several, of the type `kind`, given the results and the device. */
+PyObject *repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *views, PyObject *device,
                       PyTypeObject *kind, PyObject *wrap);
 
-/* The same, all of whose operands are ndarrays. */
-PyObject *repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *const *operands,
-                         Py_ssize_t count);
+/* The same on ndarrays. */
+PyObject *repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, PyObject *mode, PyObject *operands);
 
-/* Give how many axes an operand of that type has. */
-int rank_of(PyObject *operand);
+/* Give results, no longer the caller's, as Arrays; NULL, without an error but those that end a program: whoever calls
+   again hears of others. */
+PyObject *as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wrap);
+
+/* What a call is given: arrays and numbers, in order, also those in its lists and tuples. */
+enum { MOST = 16 };
+typedef struct {
+    PyObject *operands[MOST];
+    Py_ssize_t count;
+    int arrays;        /* how many of them are */
+    PyTypeObject *of;  /* the type of these, which is one */
+} Given;
+
+/* Give what tells a kind of call from others: all but arrays' elements and extents, and numbers' values where `numbers` are
+   operands. NULL, without an error, for calls on arrays of several types, on fewer than `least`, and with what has no
+   key; `kind` is the type of Arrays. */
+PyObject *key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind,
+                       int numbers, int least);
 
 /* Give a block home, and keep the error that there may be. */
 void bring_home(PyObject *home, PyObject *block);

@@ -18,7 +18,7 @@ from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
 from mdhnp.frontend.indexing import elements_for, put, selected, spread
-from mdhnp.frontend.public import sooner
+from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
@@ -37,10 +37,13 @@ def _is_operand(x: Any) -> bool:
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """Return an operator, the one with operands exchanged, and the one that changes the array."""
+    found_again = repeatable(numbers=name in _OF_NUMBERS)
 
+    @found_again
     def operator(self: Array, other: Any) -> Any:
         return _public(name)(self, other) if _is_operand(other) else NotImplemented
 
+    @found_again
     def exchanged(self: Array, other: Any) -> Any:
         return _public(name)(other, self) if _is_operand(other) else NotImplemented
 
@@ -54,7 +57,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         self[...] = result
         return self
 
-    return _compiled(name, operator), exchanged, in_place
+    return operator, exchanged, in_place
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
@@ -76,17 +79,7 @@ def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         name,
         f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it.",
     )
-    return _compiled(name, method)
-
-
-def _compiled(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Make what finds calls of the package's function again sooner, where these are on nothing but Arrays."""
-
-    def what_of(rank: int) -> Any:
-        found = getattr(_public(name), "what_of", None)
-        return None if found is None else found(rank)
-
-    return sooner(method, what_of)
+    return repeatable(numbers=name in _OF_NUMBERS)(method)
 
 
 class _Methods:
@@ -238,6 +231,7 @@ class _Methods:
         equal = self == value
         return equal is not False and bool(_public("any")(equal))
 
+    @repeatable(least=2)
     def __getitem__(self: Any, key: Any) -> Array:
         """Return a view of some of the elements, by whole numbers, slices, ``None`` and ``...``, else a new array.
 
@@ -329,6 +323,8 @@ _BINARY = {
 _COMPARISONS = {
     "lt": "less", "gt": "greater", "le": "less_equal", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }  # fmt: skip
+#: Of all those functions, the ones that call the same whatever numbers they are given.
+_OF_NUMBERS = {*_BINARY.values(), *_COMPARISONS.values(), "clip"} - {"pow", "matmul"}
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 #: Methods that are functions of the same names, which say what they take.
 _SAME = """

@@ -28,7 +28,7 @@ from mdhnp.mdh.pattern import whole_extents
 Array = npt.NDArray[Any]
 
 
-@repeatable(lambda begin: (_EINSUM, begin, "auto") if type(begin) is str else None)
+@repeatable()
 @public(
     "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
     subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "

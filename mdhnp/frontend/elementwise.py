@@ -14,7 +14,7 @@ from mdhnp.calls import call
 from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 from mdhnp.frontend.scatter import AT
 from mdhnp.frontend.searching import nonzero
 
@@ -139,6 +139,7 @@ _MAXIMUM, _MINIMUM = Elementwise("maximum", "biufc"), Elementwise("minimum", "bi
 _POSITIVE = Elementwise("positive", "iufc")
 
 
+@repeatable()
 @public(
     "Round to the nearest numbers of so many decimals, halves to even ones, as ``numpy.round`` does.",
     x="Array: Of numbers. Whole numbers stay what they are, unless `decimals` is negative.",
@@ -162,6 +163,7 @@ def round(x: Array, /, decimals: int = 0) -> Array:
     return found.astype(x.dtype, copy=False)
 
 
+@repeatable(numbers=True)
 @public(
     "Choose elements: of `x1` where a condition holds, else of `x2`; of a condition alone :func:`mdhnp.nonzero`.",
     condition="Array, ndarray or number: At least one is an Array, to whose device others are copied. They are "
@@ -178,6 +180,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     return _WHERE(condition, x1, x2)
 
 
+@repeatable(numbers=True)
 @public(
     "Keep elements between bounds, as ``numpy.clip`` does.",
     x="Array: Of real numbers.",
@@ -225,6 +228,7 @@ _square = Elementwise("square", "iufc")
 _SQUARED = {int: "iufc", float: "fc"}
 
 
+@repeatable()
 @public(
     "Raise to powers.",
     x1=operand_of("biufc"),

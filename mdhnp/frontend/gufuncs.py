@@ -52,7 +52,7 @@ _product = partial(
 )
 
 
-@repeatable(lambda rank: (_MATMUL,))
+@repeatable()
 @_product(
     "Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.",
     x1="array_like: Of shape (..., n, k); a vector (k,) is taken for a row, whose axis is left out of the result. "
@@ -88,7 +88,7 @@ def matmul(
         raise_named("matmul", error)
 
 
-@repeatable(lambda rank: (_VECDOT,))
+@repeatable()
 @_product(
     "Give the dot products of stacks of vectors, as ``numpy.vecdot`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
@@ -110,7 +110,7 @@ def vecdot(
     return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
 
-@repeatable(lambda rank: (_MATVEC,))
+@repeatable()
 @_product(
     "Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.",
     x1=f"array_like: Of shape (..., n, k). {_STACKS}",
@@ -125,7 +125,7 @@ def matvec(
     return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
-@repeatable(lambda rank: (_VECMAT,))
+@repeatable()
 @_product(
     "Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",

@@ -22,7 +22,7 @@ from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.ordering import has_kernels, places_of, values_where
-from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public
+from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.pattern import array_view
@@ -45,6 +45,7 @@ class _Selection(NamedTuple):
     mode: Mode
 
 
+@repeatable()
 @public(
     "Give elements along an axis by their indices, as ``numpy.take`` does.",
     indices="array_like: Whole numbers, of any shape; those less than 0 count from the end.",
@@ -69,11 +70,11 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
         x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
         x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
-    looked_at: Mode = "clip" if 0 in x.shape[:axis] else mode  # NumPy looks at no indices where it takes nothing
-    found = call((_TAKE, _Selection((axis,), axis, looked_at)), (x, indices))
+    found = call((_TAKE, _Selection((axis,), axis, mode)), (x, indices))
     return deliver("take", found, out)
 
 
+@repeatable()
 @public(
     "Give, for each index along an axis, the element that it names there, as ``numpy.take_along_axis`` does.",
     indices="array_like: Whole numbers, of as many axes as `x`; other axes than `axis` are broadcast.",
@@ -191,7 +192,8 @@ def _by_parts(x: Array, parts: list[Any]) -> Any:
     parts[at : at + 1] = [slice(None)] * (x.ndim - consumed)
     # Whole numbers beside arrays are arrays of one element.
     named = [not (p is None or isinstance(p, slice)) for p in parts]
-    view = x[tuple([slice(None) if many else p for p, many in zip(parts, named, strict=True)])]
+    kept = tuple([slice(None) if many else p for p, many in zip(parts, named, strict=True)])
+    view = x if len(kept) == x.ndim and all([p == slice(None) for p in kept]) else x[kept]
     axes = tuple([n for n, many in enumerate(named) if many])
     together = axes == tuple(range(axes[0], axes[-1] + 1)) and not _apart(at, x.ndim - consumed, axes)
     indices = [np.asarray(p) if isinstance(p, int | np.integer) else p for p in parts if p is not None]
@@ -285,6 +287,12 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
     return _described(x, access, indices, read, tuple(extents), mode, name, by_numpy)
 
 
+def _describe_take(arrays: Sequence[NDArray], selection: _Selection) -> Described:
+    (axis,) = selection.axes
+    nothing = 0 in arrays[0].shape[:axis]  # where NumPy takes nothing, it looks at no indices
+    return _describe(arrays, selection._replace(mode="clip") if nothing else selection)
+
+
 def _describe_along(arrays: Sequence[NDArray], axis: int) -> Described:
     x, indices = arrays
     apart = [n if a == axis else m for a, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))]
@@ -331,6 +339,6 @@ def _numpys_take(x: Any, indices: Any, selection: _Selection) -> Any:
     return np.take(x, indices, selection.axes[0], mode=selection.mode)
 
 
-_TAKE = Routine("take", _describe, _numpys_take, addressable)
+_TAKE = Routine("take", _describe_take, _numpys_take, addressable)
 _INDEXED = Routine("getitem", _describe)
 _ALONG = Routine("take_along_axis", _describe_along, np.take_along_axis, addressable)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mdhnp.arrays import Array, transfer
 from mdhnp.arrays.array import is_array, make
-from mdhnp.calls import Described, Routine, call
+from mdhnp.calls import Described, Routine, call, observe
 from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
@@ -108,14 +108,16 @@ class Elementwise:
         What is beyond all integers of a type compares as infinity does.
         """
         try:
-            number = np.asarray(x, None if isinstance(x, _STRONG) else dtype)
+            number: Any = np.asarray(x, None if isinstance(x, _STRONG) else dtype)
         except OverflowError:
             if self.name not in _COMPARISONS or dtype.kind not in "iu":
                 raise
             number = np.asarray(np.inf if x > 0 else -np.inf, np.float16)
-        if device is None or number.dtype not in SUPPORTED:
-            return number
-        return make(transfer.constant(number, device) if device.own_memory else number, device)
+        if device is not None and number.dtype in SUPPORTED:
+            number = make(transfer.constant(number, device) if device.own_memory else number, device)
+        if observe.learning and type(number) is Array and number.dtype == dtype:
+            observe.lifted(x, number)
+        return number
 
 
 def _type(n: int, x: Any) -> Any:
@@ -148,7 +150,7 @@ def unary(
     entry = Elementwise(name, takes, compute)
     what = entry.what
 
-    @repeatable(lambda rank: what)
+    @repeatable(numbers=True)
     @public(
         summary,
         x=f"Array: Of {_kinds(takes)}.",
@@ -178,7 +180,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
     entry = Elementwise(name, takes)
     what = entry.what
 
-    @repeatable(lambda rank: what)
+    @repeatable(numbers=True)
     @public(
         summary,
         x1=operand_of(takes),

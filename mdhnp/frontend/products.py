@@ -29,7 +29,7 @@ _UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "Ty
 _product = partial(public, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
 
 
-@repeatable(lambda rank: (_DOT,))
+@repeatable()
 @_product(
     "Give the dot product, as ``numpy.dot`` does.",
     a="array_like: The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied "
@@ -69,7 +69,7 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
         raise_named("vdot", error)
 
 
-@repeatable(lambda rank: (_INNER,))
+@repeatable()
 @_product(
     "Multiply along the last axes of both operands and add, as ``numpy.inner`` does.",
     a="array_like: Of shape (..., k); a scalar multiplies every element.",
@@ -107,7 +107,7 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
         raise_named("outer", error)
 
 
-@repeatable(lambda rank: (_KRON,))
+@repeatable()
 @_product(
     "Give the Kronecker product, as ``numpy.kron`` does.",
     a="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
@@ -156,7 +156,7 @@ def trace(
     return deliver("trace", result, target)
 
 
-@repeatable(lambda rank: (_TENSORDOT, _whole(2)))
+@repeatable()
 @_product(
     "Multiply and add along several axes, as ``numpy.tensordot`` does.",
     a="array_like: The first operand.",

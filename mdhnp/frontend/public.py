@@ -11,16 +11,18 @@ from itertools import groupby
 from typing import Any, TypeVar, cast
 
 from mdhnp import native
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import wrapped
+from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
 from mdhnp.errors import guarded
 from mdhnp.settings import config, inside
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading))
+_PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant)
 _WIDTH = 110
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.
@@ -107,25 +109,20 @@ def public(
     return made
 
 
-def repeatable(what_of: Callable[[Any], tuple[Any, ...] | None]) -> Callable[[Function], Function]:
-    """Say what a function calls that is given nothing but Arrays, or nothing but ndarrays, by the first one's rank.
+def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function], Function]:
+    """Have compiled code find calls of a function, an operator or a method again without it.
 
-    If a string comes before them, as `einsum`'s subscripts, it says so by that. Compiled code finds such calls again
-    without the function, also those of the operator or method that Arrays have of it.
+    What it calls may depend on all that it is given but on arrays' elements and extents. If `numbers` are operands it
+    does not depend on what they are, either. Calls with fewer than `least` arrays are not found again.
     """
 
     def made(function: Function) -> Function:
-        cast(Any, function).what_of = what_of
-        return sooner(function, what_of)
+        if native.Method is None:
+            return function
+        method = native.Method(function, learning(function), {}, numbers, least, _PLACE)
+        return cast(Function, wraps(function)(method))
 
     return made
-
-
-def sooner(function: Function, what_of: Callable[[Any], tuple[Any, ...] | None]) -> Function:
-    """Make what is called as a function is, and makes calls that were made before without it."""
-    if native.Method is None:
-        return function
-    return cast(Function, wraps(function)(native.Method(function, what_of, _PLACE)))
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

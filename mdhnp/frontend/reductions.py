@@ -1,4 +1,4 @@
-"""Reductions of the array API standard, as NumPy has them: sums, products, extremes and where they are, tests, moments.
+"""Reductions of the array API standard, as NumPy has them: sums, products, extremes, tests, moments.
 
 Each is one MDH on the operand's own axes, whose dimensions are kept (`cc`) or reduced (`pw`); a variance is two, the
 mean first, then the mean of squared distances from it. How many elements a mean is of is an operand, so that one kernel
@@ -8,7 +8,6 @@ serves all shapes. Takes array-likes; it must not know devices.
 from collections.abc import Callable
 from functools import lru_cache, partial
 from math import prod as product
-from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,16 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
-from mdhnp.frontend.manipulation import Axis, reshape
+from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
 from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public, repeatable
-from mdhnp.mdh import Graph, MdHom, Step, index, trace
-from mdhnp.mdh.combine import Which, extreme, first_extreme
+from mdhnp.mdh import Graph, MdHom, Step, trace
+from mdhnp.mdh.combine import Which, extreme
 from mdhnp.mdh.function import identity_function
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"]
+__all__ = ["all", "any", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 DType = np.dtype[Any]
 
@@ -49,14 +48,6 @@ def _test(name: str, given: DType) -> Functions:
 @lru_cache(maxsize=64)
 def _nonzero(given: DType) -> Functions:
     return Functions(trace(lambda x: x.astype(_BOOL).astype(_INDEX), [given]), named("add", _INDEX))
-
-
-@lru_cache(maxsize=256)
-def _place(which: Which, axis: int, given: DType, place: DType) -> Functions:
-    """An element and its place, of which the place is stored; among elements it is of type `place`."""
-    scalar = trace(lambda x: (x, index(axis).astype(place)), [given])
-    finish = trace(lambda value, place, x: place.astype(_INDEX), [given, place, given])
-    return Functions(scalar, first_extreme(which, given, place), finish)
 
 
 @lru_cache(maxsize=64)
@@ -104,13 +95,10 @@ def _describe_extreme(which: Which, arrays: Arrays, axes: tuple[int, ...], keepd
     return reduction(Functions(identity_function([x.dtype]), extreme(which, x.dtype)), arrays, axes, keepdims)
 
 
-def _describe_place(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
-    (x,), (axis,) = arrays, axes
-    if not x.shape[axis]:
-        raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")
-    # Places as wide as values lie in as many vectors.
-    narrow = x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max
-    return reduction(_place(which, axis, x.dtype, np.dtype(np.int32) if narrow else _INDEX), arrays, axes, keepdims)
+def _describe_mean(arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Described:
+    (x,) = arrays
+    count = _number(_count(x, axes), x.dtype)
+    return Described(_describe(_mean, (x, count), axes, keepdims), constants=(count,))
 
 
 def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Described:
@@ -127,13 +115,14 @@ def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
     """Make the routine of a function of that name, which NumPy has, too."""
 
     def compute(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
-        given = _numpys(x, axes, keepdims) | ({"axis": axes[0]} if name.startswith("arg") else {})
-        return getattr(np, name)(x, **given, **({} if dtype is None else {"dtype": dtype}))
+        return getattr(np, name)(
+            x, **numpys_arguments(x, axes, keepdims), **({} if dtype is None else {"dtype": dtype})
+        )
 
     return Routine(name, partial(describe, *bound), compute)
 
 
-def _numpys(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str, Any]:
+def numpys_arguments(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str, Any]:
     """Give NumPy's arguments; of what kernels do not take only those that say something, for not all take others."""
     if type(x) is np.ndarray and x.dtype.kind in "biufc":
         return {"axis": axes, "keepdims": keepdims}
@@ -142,17 +131,14 @@ def _numpys(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str, Any]:
 
 
 def _spread_by_numpy(numpys: Any, x: Any, count: Any, divisor: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return numpys(x, correction=count - divisor, **_numpys(x, axes, keepdims))
+    return numpys(x, correction=count - divisor, **numpys_arguments(x, axes, keepdims))
 
 
 _SUM, _PROD = _routine("sum", _describe, partial(_total, "add")), _routine("prod", _describe, partial(_total, "mul"))
 _ANY, _ALL = _routine("any", _describe, partial(_test, "or")), _routine("all", _describe, partial(_test, "and"))
 _COUNT_NONZERO = _routine("count_nonzero", _describe, _nonzero)
 _MAX, _MIN = _routine("max", _describe_extreme, "max"), _routine("min", _describe_extreme, "min")
-_ARGMAX, _ARGMIN = _routine("argmax", _describe_place, "max"), _routine("argmin", _describe_place, "min")
-_MEAN = Routine(
-    "mean", partial(_describe, _mean), lambda x, count, axes, keepdims: np.mean(x, **_numpys(x, axes, keepdims))
-)
+_MEAN = Routine("mean", _describe_mean, lambda x, axes, keepdims: np.mean(x, **numpys_arguments(x, axes, keepdims)))
 _VAR = Routine("var", partial(_describe_spread, False), partial(_spread_by_numpy, np.var))
 _STD = Routine("std", partial(_describe_spread, True), partial(_spread_by_numpy, np.std))
 
@@ -178,11 +164,6 @@ _ordered = partial(
     x="array_like: Complex numbers are ordered by their real parts, then by their imaginary ones.",
     raises=RAISES | {"ValueError": "If there is no element, or an axis is named twice."},
 )
-_placed = partial(
-    _ordered,
-    axis="int, optional: Along which axis; by default among all elements, in C order.",
-    returns="Array, ndarray or scalar: Of int64.",
-)
 _averaged = partial(
     _reduction,
     dtype="dtype, optional: Of floats; elements are converted to it before. Means also take complex numbers.",
@@ -205,7 +186,7 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
         raise_named(routine.name, error)
 
 
-@repeatable(lambda rank: (_SUM, tuple(range(rank)), False, None))
+@repeatable()
 @_of_numbers(
     "Add elements, as ``numpy.sum`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 0 for no elements.",
@@ -220,7 +201,7 @@ def sum(
     return _called(_SUM, x, axis, keepdims, dtype)
 
 
-@repeatable(lambda rank: (_PROD, tuple(range(rank)), False, None))
+@repeatable()
 @_of_numbers(
     "Multiply elements, as ``numpy.prod`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 1 for no elements.",
@@ -235,7 +216,7 @@ def prod(
     return _called(_PROD, x, axis, keepdims, dtype)
 
 
-@repeatable(lambda rank: (_ANY, tuple(range(rank)), False))
+@repeatable()
 @_reduction(
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
@@ -248,7 +229,7 @@ def any(
     return _called(_ANY, x, axis, keepdims)
 
 
-@repeatable(lambda rank: (_ALL, tuple(range(rank)), False))
+@repeatable()
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
 def all(
     x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
@@ -258,6 +239,7 @@ def all(
     return _called(_ALL, x, axis, keepdims)
 
 
+@repeatable()
 @_reduction(
     "Count the elements that are not 0, as ``numpy.count_nonzero`` does, in int64.",
     example=">>> mdhnp.count_nonzero([[0, 2], [3, 4]], axis=0)\narray([1, 2])",
@@ -266,7 +248,7 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     return _called(_COUNT_NONZERO, x, axis, keepdims)
 
 
-@repeatable(lambda rank: (_MAX, tuple(range(rank)), False))
+@repeatable()
 @_ordered(
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
@@ -279,7 +261,7 @@ def max(
     return _called(_MAX, x, axis, keepdims)
 
 
-@repeatable(lambda rank: (_MIN, tuple(range(rank)), False))
+@repeatable()
 @_ordered(
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",
@@ -292,35 +274,7 @@ def min(
     return _called(_MIN, x, axis, keepdims)
 
 
-@_placed(
-    "Say where the largest elements are, as ``numpy.argmax`` does: the first of equal ones, or of NaNs.",
-    example=">>> mdhnp.argmax([[1, 5, 5], [7, 3, 0]], axis=1)\narray([1, 0])",
-)
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    return _place_in(_ARGMAX, x, axis, keepdims)
-
-
-@_placed(
-    "Say where the smallest elements are, as ``numpy.argmin`` does: the first of equal ones, or of NaNs.",
-    example=">>> mdhnp.argmin([[1, 5, 5], [7, 3, 0]], axis=1)\narray([0, 2])",
-)
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    return _place_in(_ARGMIN, x, axis, keepdims)
-
-
-def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
-    try:
-        x = operand(x)
-        axes = () if axis is None else axes_of(whole(axis), x.ndim)
-        if axes:
-            return call((routine, axes, bool(keepdims)), (x,))
-        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
-        found = call((routine, (0,), False), (reshape(x, (-1,)),))
-        return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
-    except ARGUMENTS as error:
-        raise_named(routine.name, error)
-
-
+@repeatable()
 @_averaged(
     "Give the mean of elements, as ``numpy.mean`` does.",
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
@@ -334,11 +288,12 @@ def mean(
     try:
         x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
         axes = axes_of(axis, x.ndim)
-        return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
+        return call((_MEAN, axes, bool(keepdims)), (x,))
     except ARGUMENTS as error:
         raise_named("mean", error)
 
 
+@repeatable()
 @_measured(
     "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.",
     example=">>> float(mdhnp.var([1, 2, 3], correction=1))\n1.0",
@@ -352,6 +307,7 @@ def var(
     return _spread_of(_VAR, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
 
 
+@repeatable()
 @_measured(
     "Give the square root of the variance, as ``numpy.std`` does.",
     example=">>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])",

@@ -1,0 +1,49 @@
+"""Recipes: what a kind of calls of a public function calls itself, found out when there is a second one.
+
+A kind is told by all that such a call is given but arrays' elements and extents (`compiled/given.c`). Where the
+function makes one call, of a routine or of one of NumPy's functions, on what it was given, and gives what that gives,
+compiled code does the same from then on without the function (`compiled/method.c`).
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from mdhnp.arrays.array import Array
+from mdhnp.calls import observe
+from mdhnp.calls.observe import Made
+
+#: What is called, whether that is a function of NumPy's on views, and where each operand is from: its number among
+#: arrays and numbers given, with the type that it gets if it is a number. None where there is no such call.
+Recipe = tuple[Any, bool, tuple[Any, ...]] | None
+
+
+def learning(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give what makes a call of a function, and adds the recipe of its kind to others."""
+
+    def learn(
+        recipes: dict[Hashable, Recipe], kind: Hashable, given: tuple[Any, ...], *args: Any, **kwargs: Any
+    ) -> Any:
+        with observe.calls() as made:
+            result = function(*args, **kwargs)
+        recipes[kind] = recipe_of(made, given, result)
+        return result
+
+    return learn
+
+
+def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe:
+    """Give the recipe of a call that was given arrays and numbers, made other calls, and gave a result."""
+    if len(made) != 1 or made[0].result is not result or made[0].what is None:
+        return None
+    only, sources, after = made[0], list[Any](), 0
+    for x in only.operands:
+        number = next((number for number, lifted in only.lifted if lifted is x), None)
+        wanted, begin = (x, 0) if number is None else (number, after)  # numbers are read in order: some are one object
+        n = next((n for n in range(begin, len(given)) if given[n] is wanted), None)
+        if n is None or not isinstance(x, Array | np.ndarray):
+            return None
+        sources.append(n if number is None else (n, x.dtype))
+        after = after if number is None else n + 1
+    return only.what, only.by_numpy, tuple(sources)

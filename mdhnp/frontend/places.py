@@ -1,0 +1,114 @@
+"""Where the largest and the smallest elements are: reductions of elements with their places, which are given."""
+
+from functools import lru_cache, partial
+from operator import index as whole
+from typing import Any
+
+import numpy as np
+
+from mdhnp.arrays.array import Array, view_of
+from mdhnp.arrays.types import SUPPORTED
+from mdhnp.calls import Described, Routine, call
+from mdhnp.errors import ARGUMENTS, raise_named
+from mdhnp.frontend.contraction import Arrays, Functions
+from mdhnp.frontend.manipulation import reshape
+from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, reduction
+from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.reductions import numpys_arguments
+from mdhnp.mdh import MdHom, index, trace
+from mdhnp.mdh.combine import Which, first_extreme
+
+__all__ = ["argmax", "argmin"]
+
+DType = np.dtype[Any]
+
+_INDEX = np.dtype(np.int64)
+
+
+@lru_cache(maxsize=256)
+def _place(which: Which, axis: int, given: DType, place: DType) -> Functions:
+    """An element and its place, of which the place is stored; among elements it is of type `place`."""
+    scalar = trace(lambda x: (x, index(axis).astype(place)), [given])
+    finish = trace(lambda value, place, x: place.astype(_INDEX), [given, place, given])
+    return Functions(scalar, first_extreme(which, given, place), finish)
+
+
+def _describe_place(
+    which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool, flat: bool = False
+) -> MdHom | Described:
+    """Give the places along an axis; `flat` among all elements, in C order."""
+    if flat:
+        return Described(_places(which, _flat(arrays), axes, keepdims), _flat)
+    return _places(which, arrays, axes, keepdims)
+
+
+def _places(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
+    (x,), (axis,) = arrays, axes
+    if not x.shape[axis]:
+        raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")
+    # Places as wide as values lie in as many vectors.
+    narrow = x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max
+    return reduction(_place(which, axis, x.dtype, np.dtype(np.int32) if narrow else _INDEX), arrays, axes, keepdims)
+
+
+def _place_by_numpy(numpys: Any, x: Any, axes: tuple[int, ...], keepdims: bool, flat: bool = False) -> Any:
+    return numpys(x, **numpys_arguments(x, axes, keepdims) | {"axis": None if flat else axes[0]})
+
+
+def _is_flat(x: Any) -> bool:
+    """Whether elements of a type that kernels compute with lie one after the other, or where the host can copy them."""
+    if x.dtype not in SUPPORTED:
+        return False
+    away = type(x) is Array and (x.device.own_memory or x.device.passing)
+    return not away or bool(view_of(x).flags.c_contiguous)
+
+
+def _flat(arrays: Arrays) -> Arrays:
+    return tuple([a.reshape(-1) for a in arrays])
+
+
+_ARGMAX = Routine("argmax", partial(_describe_place, "max"), partial(_place_by_numpy, np.argmax))
+_ARGMIN = Routine("argmin", partial(_describe_place, "min"), partial(_place_by_numpy, np.argmin))
+
+_placed = partial(
+    public,
+    x="array_like: Complex numbers are ordered by their real parts, then by their imaginary ones.",
+    axis="int, optional: Along which axis; by default among all elements, in C order.",
+    returns="Array, ndarray or scalar: Of int64.",
+    raises=RAISES | {"ValueError": "If there is no element, or an axis is named twice."},
+    notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
+    guard=False,
+)
+
+
+@repeatable()
+@_placed(
+    "Say where the largest elements are, as ``numpy.argmax`` does: the first of equal ones, or of NaNs.",
+    example=">>> mdhnp.argmax([[1, 5, 5], [7, 3, 0]], axis=1)\narray([1, 0])",
+)
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    return _place_in(_ARGMAX, x, axis, keepdims)
+
+
+@repeatable()
+@_placed(
+    "Say where the smallest elements are, as ``numpy.argmin`` does: the first of equal ones, or of NaNs.",
+    example=">>> mdhnp.argmin([[1, 5, 5], [7, 3, 0]], axis=1)\narray([0, 2])",
+)
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    return _place_in(_ARGMIN, x, axis, keepdims)
+
+
+def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
+    try:
+        x = operand(x)
+        axes = () if axis is None else axes_of(whole(axis), x.ndim)
+        if axes:
+            return call((routine, axes, bool(keepdims)), (x,))
+        if not keepdims and type(x) in (np.ndarray, Array) and _is_flat(x):
+            return call((routine, (0,), False, True), (x,))
+        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
+        found = call((routine, (0,), False), (reshape(x, (-1,)),))
+        return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
+    except ARGUMENTS as error:
+        raise_named(routine.name, error)
