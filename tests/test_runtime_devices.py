@@ -350,6 +350,41 @@ def test_what_nvidias_devices_can(
     assert caps.atoms == atoms
 
 
+_TARGETED = """
+import numpy as np
+import mdhnp
+from mdhnp.calls.observe import observe
+mdhnp.config.host, mdhnp.config.specialise, mdhnp.config.tuning = "never", "always", "off"
+(device,) = [d for d in mdhnp.devices() if d.runtime == "intel"]
+a = np.ones((130, 130), np.float32)
+with mdhnp.device(device), observe() as seen:
+    right = np.array_equal(mdhnp.matmul(a, a), a @ a)
+schedule = seen[0][0].schedules[0]
+sums = np.prod(schedule.private_tile) // schedule.vector_width
+print(device.identity, device.caps.vector_bytes, device.caps.registers, schedule.vector_width, sums, right, sep="#")
+"""
+
+
+def test_what_intels_runtime_compiles_for_says_vectors_and_registers(tmp_path: Path) -> None:
+    """Whatever the processor has beyond that; tiles fit into the registers, and binaries are others."""
+    if all(d.runtime != "intel" for d in devices()):
+        pytest.skip("Intel's runtime is not there")
+    found = {}
+    for arch, most in (("", 64), ("core-avx2", 32), ("corei7", 16)):
+        told = {"CL_CONFIG_CPU_TARGET_ARCH": arch} if arch else {}
+        said = in_a_new_process(_TARGETED, MDHNP_CACHE_DIR=str(tmp_path), **told)
+        identity, *numbers, right = said.split("#")
+        vector_bytes, registers, width, sums = map(int, numbers)
+        assert vector_bytes <= most
+        assert registers == (32 if vector_bytes == 64 else 16)
+        assert 4 * width <= vector_bytes
+        assert sums < registers
+        assert right == "True"
+        found[arch] = identity
+    assert len({*found.values()}) == 3
+    assert found[""] == next(d.identity for d in devices() if d.runtime == "intel")
+
+
 def test_a_context_that_fails_is_a_clear_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of Intel's runtime where memory is short."""
 

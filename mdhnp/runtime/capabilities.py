@@ -30,6 +30,10 @@ _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
 _MODEL = ("model name", "cpu family", "model", "stepping", "CPU part")
 
+#: How Intel's runtime is told which processor to compile for; bytes of a vector of those that have less than it says.
+_TARGET = "CL_CONFIG_CPU_TARGET_ARCH"
+_TARGETS = {"corei7": 16, "corei7-avx": 32, "core-avx2": 32}
+
 _POCL = "Portable Computing Language"
 #: Version of PoCL's wheel, and the first that names the processor which its library is for.
 _WHEEL, _POCL_NAMES_WELL = "3.0-rc2", 5
@@ -60,7 +64,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         # Intel prefers 1 (it vectorises across work-items itself) with a native width of 16; a simulator says 1
         # for both. Every CPU that runs OpenCL has 16-byte vectors at least.
         widths = (device.native_vector_width_float, device.preferred_vector_width_float, 4)
-        vector_bytes = 4 * max(widths)
+        vector_bytes = min(4 * max(widths), _TARGETS.get(target(device), 64))
         registers = 32 if vector_bytes == 64 else 16
         l1, l2 = _cpu_caches()
     else:
@@ -89,6 +93,11 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         atoms=tuple(name for name, atom in ATOMS.items() if _has(nvidia, atom)),
         subgroup=_WARP if nvidia >= _VOLTA else 0,
     )
+
+
+def target(device: cl.Device) -> str:
+    """The processor for which Intel's runtime is told to compile; empty for the one that is there, and for others."""
+    return os.environ.get(_TARGET, "") if device.platform.name.startswith("Intel") else ""
 
 
 def _has(architecture: int, atom: Atom) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import pyopencl as cl
 
 from mdhnp.process import process
-from mdhnp.runtime.capabilities import COMPILING, cpu_model, query_caps, refusal, shortage
+from mdhnp.runtime.capabilities import COMPILING, cpu_model, query_caps, refusal, shortage, target
 from mdhnp.schedule.schedule import DeviceCaps
 
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
@@ -163,6 +163,7 @@ class Device:
         # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must
         # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
         detail = [self.platform, self.cl.version, cpu_model() if self.kind == "cpu" else ""]
+        detail += filter(None, [target(self.cl)])
         digest = hashlib.sha256("|".join(detail).encode()).hexdigest()[:12]
         return f"{self.runtime}|{self.name}|{self.driver}|{self._said.compute_units}cu|{digest}"
 
