@@ -53,17 +53,18 @@ def _near(h: MdHom) -> int | None:
 def _sharing(h: MdHom, caps: DeviceCaps, beside: int) -> int:
     """How many of a GPU's work-items share the entries of a row, a power of two; `beside` are at work on each entry.
 
-    Measured on an H200: where none are beside, they exchange registers, and twice as many as a row usually has take a
-    fifth less time than one for rows of equal length, a tenth for a graph's. With others beside, what they have goes
-    through local memory, so that rows of equal length take longer: few share then, and several rows are in a group.
+    As many as a row usually has where none are beside: they exchange registers. On an H200 (mdhnp 0.1) products with a
+    vector took no longer for rows of equal length, and a sixth of the time for a graph's. What several have beside each
+    other goes through local memory, which takes longer for rows of equal length: few share then, and several rows are
+    in a group.
     """
     segmented, operator = h.segments[0].dim, h.combine[h.segments[0].dim].operator
     if operator is None or not operator.commutative:
         return 1
     usual = h.extents[segmented] // max(prod([h.extents[d] for d in _rows(h)]), 1)
     room = min(_ITEMS, caps.max_work_group) // beside
-    wanted = min(2 * usual, room) if beside == 1 else min(usual, room) // 2
-    return 1 << max(min(wanted, caps.subgroup or 1), 1).bit_length() - 1
+    wanted = usual if beside == 1 else min(usual, room) // 2
+    return 1 << max(min(wanted, room, caps.subgroup or 1), 1).bit_length() - 1
 
 
 def _schedule(h: MdHom, caps: DeviceCaps, width: int, vectors: int) -> Schedule | None:
