@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from guards import unwritten
 from ir_run import run
@@ -14,6 +15,7 @@ from ir_walk import walk_all
 from random_functions import Seeded
 from running import execute, expected, lowered
 from schedules import CAPS, MATRICES, schedule
+from separate import separate
 
 import mdhnp
 from mdhnp import config
@@ -423,3 +425,14 @@ def test_arrays_of_indices_are_looked_at_where_they_are_and_again_once_they_chan
     assert mdhnp.take(a, at, 0)[6, 310, 0] == x[7, 0]
     with pytest.raises(IndexError, match="which has 99 elements"):
         mdhnp.take(a[:99], at, 0)
+
+
+def test_indices_that_others_may_change_are_looked_at_in_each_call(device: Device) -> None:
+    there = separate(device)
+    a, at = mdhnp.asarray(_whole(9), device=there), mdhnp.asarray(np.array([3, 8, 0]), device=there)
+    mdhnp.take(a, at, 0)
+    cl.enqueue_fill_buffer(at.queue, at.buffer, np.int64(9), at.offset + 8, 8)
+    with pytest.raises(IndexError, match=r"index 9 at position \(1,\)"):
+        mdhnp.take(a, at, 0)
+    cl.enqueue_fill_buffer(at.queue, at.buffer, np.int64(2), at.offset + 8, 8)
+    np.testing.assert_array_equal(mdhnp.take(a, at, 0).numpy(), a.numpy()[[3, 2, 0]])

@@ -250,7 +250,9 @@ class Array:
     @property
     def buffer(self) -> "cl.Buffer":
         """The buffer that its elements are in, from `offset` on; only on a device with memory of its own."""
-        return self._place("buffer").block.buffer
+        block = self._place("buffer").block
+        block.shared = True  # from now on others may change it without a word
+        return block.buffer
 
     @property
     def offset(self) -> int:
