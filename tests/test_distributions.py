@@ -439,10 +439,10 @@ def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, m
     a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
 
     class Piece(relay.Piece):
-        def __init__(self, device: Device, view: Any) -> None:
+        def __init__(self, device: Device, view: Any, after: Any) -> None:
             if device is first:
                 raise mdhnp.LaunchError("no power")
-            super().__init__(device, view)
+            super().__init__(device, view, after)
 
     monkeypatch.setattr(relay, "Piece", Piece)
     with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[0])}: LaunchError: no power$"):

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from several import groups
 
 import mdhnp
-from mdhnp.distributed import exchange, kernel
+from mdhnp.distributed import exchange, executor, kernel
 from mdhnp.distributed.choose import halos
-from mdhnp.mdh import Window, cc, grid, md_hom, pw
+from mdhnp.distributed.portions import portions
+from mdhnp.mdh import Window, cc, grid, index, interpret, md_hom, pw
+from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
 from mdhnp.runtime import relay, transfers
 from mdhnp.runtime.devices import devices
@@ -53,6 +55,35 @@ def test_parts_read_their_elements_and_what_there_is_room_for(data: st.DataObjec
         assert columns == whole
 
 
+# ------------------------------------------------------------------------------------------------------------- portions
+
+
+@given(st.data())
+def test_portions_are_all_points_once_and_the_first_reads_what_is_known(data: st.DataObject) -> None:
+    offsets = data.draw(st.lists(st.integers(-3, 3), min_size=1, max_size=4, unique=True))
+    mode, sizes = data.draw(st.sampled_from(sorted(BOUNDARIES))), data.draw(st.lists(st.integers(1, 80), min_size=2))
+    x = np.random.default_rng(sum(sizes)).integers(-9, 9, (sum(sizes), 2))
+    views = ", ".join(f"x[i+({n}),j]" for n in offsets)
+    step = md_hom(lambda i, *a: sum(a, i), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
+    if data.draw(st.booleans()):  # a number more, where a part begins
+        step = md_hom(lambda *a: sum(a, index(0)), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
+    for task in grid(step.bind(x, i=len(x)), {0: sizes}).tasks:
+        given = [read_region(x, r.region) if isinstance(r, Window) else np.asarray(r) for r in task.reads]
+        low, high = data.draw(st.integers(0, 3)), len(given[0]) - data.draw(st.integers(0, 3))
+        known = lambda n, region: n > 0 or (low <= region[0].start and region[0].stop <= high)  # noqa: B023, E731
+        found = np.full(task.mdhom.outputs[0].shape, 10**6)
+        parts = portions(task, 0, known)
+        for number, part in enumerate(parts):
+            arrays = [each.copy() for each in given]
+            if not number:
+                arrays[0][:low], arrays[0][high:] = 10**6, 10**6
+            reads = [np.asarray(r) if isinstance(r, int) else arrays[n][r] for n, r in enumerate(part.reads)]
+            assert (found[part.writes] == 10**6).all()
+            found[part.writes] = interpret(part.mdhom, *reads)
+        if parts:
+            np.testing.assert_array_equal(found, interpret(task.mdhom, *given))
+
+
 # ----------------------------------------------------------------------------------------------------------- iterations
 
 
@@ -73,6 +104,31 @@ def test_an_iteration_exchanges_halos_and_copies_nothing_else(mode: Any, several
     np.testing.assert_array_equal(a.numpy(), x)
 
 
+@pytest.mark.parametrize("large", [0, 1 << 20])
+def test_what_needs_no_halo_is_launched_before_one_arrives(
+    large: int, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def noted(owner: Any, name: str, what: str) -> None:
+        do = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: seen.append(what) or do(*given))
+
+    monkeypatch.setattr(executor, "LARGE_HALO", large)
+    monkeypatch.setattr(executor, "LONG", np.inf)
+    x = np.random.default_rng(8).integers(-3, 4, (31, 6))
+    a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
+    for _ in range(2):
+        a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
+    noted(kernel.DeviceCall, "__call__", "kernel")
+    noted(relay.Piece, "write", "halo")
+    for _ in range(2):
+        seen.clear()
+        a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
+        assert seen == [*["kernel"] * (0 if large else 2), "halo", "halo", "kernel", "kernel"]
+    np.testing.assert_array_equal(a.numpy(), x)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "wrap"])
 def test_halos_of_elements_that_were_put_in_are_fetched_anew(mode: Any, several: Group, cut_always: None) -> None:
     x, even = np.random.default_rng(2).integers(-3, 4, (19, 6)), (1,) * len(several.members)
@@ -90,6 +146,7 @@ def apart(cut_always: None) -> Group:
 
 def test_kernels_that_put_their_results_into_room_are_searched(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
+    monkeypatch.setattr(executor, "LONG", np.inf)
     monkeypatch.setattr(background, "submit", lambda job, *_: searched.append(str(job.mdhom)) or True)
     x = np.random.default_rng(5).integers(-3, 4, (19, 6))
     with mdhnp.config(tuning="background", host="never"):
@@ -170,11 +227,12 @@ def test_halos_that_fail_on_their_way_are_an_error_and_nothing_waits_for_them(
     lost: list[cl.UserEvent] = []
 
     def losing(queue: Any, destination: Any, *given: Any, do: Any = cl.enqueue_copy, **keywords: Any) -> Any:
-        if queue != device.queue or not isinstance(destination, cl.Buffer) or lost:
+        to_device = queue in (device.queue, device.queue_of("sending")) and isinstance(destination, cl.Buffer)
+        if not to_device or lost:
             return do(queue, destination, *given, **keywords)
         lost.append(cl.UserEvent(device.context))
         threading.Timer(0.2, lost[0].set_status, [cl.status_code.OUT_OF_RESOURCES]).start()
-        return do(queue, destination, *given, **keywords, wait_for=lost)
+        return do(queue, destination, *given, **keywords | {"wait_for": [*keywords.get("wait_for", ()), *lost]})
 
     with monkeypatch.context() as patch:
         patch.setattr(transfers, "LARGE", 1 if large else transfers.LARGE)

@@ -1,17 +1,19 @@
 """Exchange: elements of placements, brought to where they are needed, on ways that `ways.py` has found.
 
 Of small pieces, as halos are, all are on their way at once: read to pinned memory on every device, and as they come
-written where they go to. Nobody else waits for them: kernels that read them are behind them in their device's queue.
+written where they go to, beside what kernels compute meanwhile. Nobody else waits for them: kernels that read them are
+behind them in their device's queue.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyopencl as cl
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
@@ -103,8 +105,11 @@ def _copied(view: View, way: Way, device: Device | None) -> View:
     return found
 
 
-def bring(each: Sequence[Bringing]) -> list[View]:
-    """Give, of each, the view of the elements where they are to be read: all are brought side by side."""
+def bring(each: Sequence[Bringing], meanwhile: Callable[[Sequence[View]], None] = lambda views: None) -> list[View]:
+    """Give, of each, the view of the elements where they are to be read: all are brought side by side.
+
+    `meanwhile` is called with these views when small pieces are on their way.
+    """
     copies, found = list[Copy](), list[View]()
     for one in each:
         few = _constant(one)
@@ -115,7 +120,7 @@ def bring(each: Sequence[Bringing]) -> list[View]:
         copies += some
         found.append(view)
     if copies:
-        carry(copies)
+        carry(copies, lambda: meanwhile(found))
         for placement, _, way, _, stores in each:
             if way.valid is not None and way.holder is not None:
                 placement.complete(placement.shards[way.holder], way.valid, stores)
@@ -146,12 +151,13 @@ def _copies(one: Bringing) -> tuple[list[Copy], View]:
     return copies, seen(memory, way.box, dtype)
 
 
-def carry(copies: Sequence[Copy]) -> None:
+def carry(copies: Sequence[Copy], meanwhile: Callable[[], None] = lambda: None) -> None:
     """Make all copies; what devices of their own memory give each other in small pieces is on its way at once.
 
-    What a device moves in its own memory may be such a piece of the same call, so that comes last.
+    `meanwhile` is called when these are. What a device moves in its own memory may be such a piece of the same call, so
+    that comes last.
     """
-    pieces, within = list[tuple[Copy, relay.Piece]](), list[Copy]()
+    passing, within = list[Copy](), list[Copy]()
     for one in copies:
         giver, source, device, target = one
         if giver is not None and device is not None and giver is not device:
@@ -163,43 +169,65 @@ def carry(copies: Sequence[Copy]) -> None:
             _put(giver, source, device, target)
         elif source.nbytes <= AT_ONCE and is_apart(device):
             with named(giver):
-                pieces.append((one, relay.Piece(giver, _dense(giver, source))))
+                passing.append(one._replace(source=_dense(giver, source)))
         elif device is not None and is_apart(device):
             _relay(giver, source, device, target)
         else:
             with named(giver):
                 target[...] = _downloaded(giver, source)
-    begin = time.perf_counter()
-    while pieces:
-        left = [pair for pair in pieces if not _arrived(*pair)]
-        if len(left) == len(pieces):
-            time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
-        pieces = left
+    _pass(passing, meanwhile)
     for one in within:
         _put(*one)
+
+
+def _pass(copies: Sequence[Copy], meanwhile: Callable[[], None]) -> None:
+    """Make copies between devices, all at once, in pieces that are dense where they come from."""
+    marks, written = dict[Device, cl.Event](), dict[Device, list[cl.Event]]()
+    targets = [_room(one) for one in copies]
+    for each in [d for one in copies for d in (one.giver, one.taker) if d is not None]:
+        if each not in marks:
+            with named(each):
+                marks[each] = relay.mark(each)
+    pieces = list[tuple[Device, relay.Piece, Device, View]]()
+    for (giver, source, device, _), target in zip(copies, targets, strict=True):
+        assert giver is not None
+        assert device is not None
+        with named(giver):
+            pieces.append((giver, relay.Piece(giver, source, marks[giver]), device, target))
+    try:
+        meanwhile()
+        begin = time.perf_counter()
+        while pieces:
+            left = []
+            for giver, piece, taker, target in pieces:
+                with named(giver):
+                    is_read = piece.is_read()
+                if is_read:
+                    with named(taker):
+                        written.setdefault(taker, []).append(piece.write(taker, target, marks[taker]))
+                else:
+                    left.append((giver, piece, taker, target))
+            if len(left) == len(pieces):
+                time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
+            pieces = left
+    finally:  # whatever failed: nothing is put where it is written meanwhile
+        for taker, events in written.items():
+            with named(taker):
+                relay.wait_for(taker, events)
+    for one, target in zip(copies, targets, strict=True):
+        if target is not one.target and one.taker is not None:
+            make(one.target, one.taker)[...] = make(target, one.taker)
+
+
+def _room(one: Copy) -> View:
+    """Give dense memory where elements go to: theirs, or other memory, from which they are put there."""
+    _, _, device, target = one
+    return target if target.flags.c_contiguous else transfer.empty(target.shape, target.dtype, device)
 
 
 def _dense(device: Device, view: View) -> View:
     """Give the view of the same elements in C order, of themselves or of a copy."""
     return view if view.flags.c_contiguous else view_of(make(view, device).copy())
-
-
-def _arrived(one: Copy, piece: relay.Piece) -> bool:
-    """Whether a piece has been read; then it is written where it goes to."""
-    giver, _, device, target = one
-    assert giver is not None
-    assert device is not None
-    with named(giver):
-        if not piece.is_read():
-            return False
-    with named(device):
-        if target.flags.c_contiguous:
-            piece.write(device, target)
-        else:
-            dense = transfer.empty(target.shape, target.dtype, device)
-            piece.write(device, dense)
-            make(target, device)[...] = make(dense, device)
-    return True
 
 
 def _put(giver: Device | None, source: View, device: Device | None, target: View) -> None:

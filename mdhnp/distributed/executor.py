@@ -11,20 +11,22 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
+from mdhnp.cost import seconds, work
 from mdhnp.distributed import memory, threads
-from mdhnp.distributed.boxes import StridedBox
+from mdhnp.distributed.boxes import StridedBox, holds
 from mdhnp.distributed.choose import Operand, choose, halos, price
 from mdhnp.distributed.exchange import AT_ONCE, Bringing, Copy, bring, carry, fetch, store
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Placement, Shard, box_of, flat, lent, placed_on, placement_of, view_on
+from mdhnp.distributed.portions import portions
 from mdhnp.distributed.spans import NOTHING, Spans, spans_of
 from mdhnp.distributed.ways import Holders, Way, way_to
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, contiguous
 from mdhnp.mdh.cut import Read
-from mdhnp.mdh.regions import Region
+from mdhnp.mdh.regions import Region, within
 from mdhnp.mdh.views import packed
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -36,6 +38,9 @@ NDArray = npt.NDArray[Any]
 
 #: Ways in which inputs are distributed, of which a step remembers how it was cut.
 _MOST = 64
+#: Bytes of a task's halo, or seconds that a task takes, from which on the rest is computed while that is brought: else
+#: more launches take longer.
+LARGE_HALO, LONG = 1 << 20, 1e-3
 
 
 def plan_of(graph: Graph, function: str, group: Group, mode: Mode, into: bool) -> Plan | None:
@@ -63,6 +68,34 @@ class _Job(NamedTuple):
     task: Task
     room: Region | None
     ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
+    portions: tuple["_Portion", ...] = ()  # computed while a halo is on its way, then the others; none: all at once
+
+    def memory(self) -> NDArray:
+        """Give new memory of what there is room for."""
+        assert self.room is not None
+        shape = tuple([r.stop - r.start for r in self.room])
+        return transfer.empty(shape, self.task.mdhom.outputs[0].dtype, self.device)
+
+    def place(self) -> tuple[slice, ...]:
+        """Say where in that the result lies."""
+        assert self.room is not None
+        pairs = zip(self.task.writes[0], self.room, strict=True)
+        return tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
+
+
+class _Portion(NamedTuple):
+    """Some of a job's points: with what they are computed, what that reads of the job's inputs, where it is put."""
+
+    kernel: DeviceCall
+    reads: tuple[Region | int, ...]
+    place: tuple[slice, ...]  # in the memory that there is room in
+
+    def launch(self, device: Device, arrays: Sequence[NDArray], memory: NDArray) -> None:
+        given = list[NDArray]()
+        for n, one in enumerate(self.reads):
+            key: Any = one if isinstance(one, int) else (*one, ...)
+            given.append(transfer.constant(np.asarray(key, np.int64), device) if key is one else arrays[n][key])
+        self.kernel(device, given, memory[self.place])
 
 
 class _Plan(NamedTuple):
@@ -126,16 +159,41 @@ class _Step:
         holders = {o.first: o.holders for o in operands}
 
         def job(task: Task) -> _Job:
-            plain = contiguous(task.mdhom)
-            kernel = self._kernels.setdefault(plain, DeviceCall(plain, self._function))
             device = group.members[chosen.devices[task.part]]
             ways = tuple([_way(one, operands, holders, device) for one in task.reads])
-            return _Job(device, kernel, task, None if rooms is None else rooms[task.part], ways)
+            room = None if rooms is None else rooms[task.part]
+            made = _Job(device, self._kernel(task.mdhom), task, room, ways)
+            brought = sum([m.source.nbytes(m.source.whole) for way in ways if way is not None for m in way.moves])
+            is_short = brought < LARGE_HALO and seconds(work(task.mdhom), each[chosen.devices[task.part]]) < LONG
+            if room is None or is_short or len(chosen.partition.dims) > 1:
+                return made
+            parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, ways, operands))
+            pairs = [(self._kernel(p.mdhom), p) for p in parts]
+            return made._replace(
+                portions=tuple([_Portion(k, p.reads, within(made.place(), p.writes)) for k, p in pairs])
+            )
 
         stages = tuple([tuple(map(job, stage)) for stage in chosen.partition.stages])
         last = stages[-1] if len(stages[-1]) > 1 else ()
         outputs = enumerate(self.mdhom.outputs)
         return _Plan(stages, tuple([tuple([_spans(view, n, each) for each in last]) for n, view in outputs]))
+
+    def _kernel(self, h: Computation) -> DeviceCall:
+        plain = contiguous(h)
+        return self._kernels.setdefault(plain, DeviceCall(plain, self._function))
+
+
+def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[_Operand], n: int, region: Region) -> bool:
+    """Whether a task's device has a region of what it reads before anything was brought there."""
+    one, way = task.reads[n], ways[n]
+    if way is None or not isinstance(one, Window):
+        return isinstance(one, int)
+    box, (_, each), _ = operands[one.input]
+    if way.holder is None or not way.moves:  # what comes from the host comes first
+        return all([each[move.holder].device is None for move in way.moves])
+    wanted = within(one.region, region)
+    inside = all([s.stop <= extent for s, extent in zip(wanted, box.shape, strict=True)])
+    return inside and holds(each[way.holder].valid, box, wanted)
 
 
 def _spans(view: View, n: int, job: _Job) -> list[Spans]:
@@ -210,40 +268,64 @@ class _StepRun:
         """Compute the jobs of one stage, on their devices side by side.
 
         Where a device has memory of its own, what is read there comes after all kernels that were launched before. So
-        all of it is brought to where it is read, and then all kernels are launched, which takes no threads.
+        all of it is brought to where it is read, and then all kernels are launched, which takes no threads. What needs
+        nothing of others is launched before, and computed meanwhile.
         """
         devices = [job.device for job in jobs]
         own = [device.own_memory for device in devices]
         if not any(own):
             return threads.on_all(devices, [partial(self._computed, job) for job in jobs])
+        launch = threads.in_turn if all(own) and self._compiled else threads.on_all
+        rooms: list[NDArray | None] = [None] * len(jobs)  # memory that a first portion is put into
+
+        def meanwhile(reads: Sequence[Sequence[NDArray]]) -> None:
+            first = list[tuple[Device, Callable[[], None]]]()
+            for n, (job, arrays) in enumerate(zip(jobs, reads, strict=True)):
+                if job.portions:
+                    rooms[n] = memory = job.memory()
+                    first.append((job.device, partial(job.portions[0].launch, job.device, arrays, memory)))
+            launch([device for device, _ in first], [do for _, do in first])
+
         if all(own) and not any([_is_large(way) for job in jobs for way in job.ways]):
-            reads = self._reads(jobs)
+            reads = self._reads(jobs, meanwhile)
         else:
             found = threads.on_all(devices, [partial(self._reads, [job]) for job in jobs])
             reads = [arrays for (arrays,) in found]
-        launches = [partial(self._launched, job, arrays) for job, arrays in zip(jobs, reads, strict=True)]
-        return (threads.in_turn if all(own) and self._compiled else threads.on_all)(devices, launches)
+        launches = [partial(self._launched, *each) for each in zip(jobs, reads, rooms, strict=True)]
+        return launch(devices, launches)
 
     def _computed(self, job: _Job) -> tuple[Array, ...]:
         return self._launched(job, self._reads([job])[0])
 
-    def _launched(self, job: _Job, arrays: Sequence[NDArray]) -> tuple[Array, ...]:
+    def _launched(self, job: _Job, arrays: Sequence[NDArray], memory: NDArray | None = None) -> tuple[Array, ...]:
+        """Launch a job, or all but the first portion, which put something into memory already."""
         if job.room is None:
             return job.kernel(job.device, arrays)
-        shape = tuple([r.stop - r.start for r in job.room])
-        memory = transfer.empty(shape, job.task.mdhom.outputs[0].dtype, job.device)
-        own = zip(job.task.writes[0], job.room, strict=True)
-        job.kernel(job.device, arrays, memory[tuple([slice(w.start - r.start, w.stop - r.start) for w, r in own])])
+        if memory is not None:
+            for portion in job.portions[1:]:
+                portion.launch(job.device, arrays, memory)
+        else:
+            memory = job.memory()
+            job.kernel(job.device, arrays, memory[job.place()])
         return (make(memory, job.device),)
 
-    def _reads(self, jobs: Sequence[_Job]) -> list[list[NDArray]]:
-        """Give the views of what each job reads, on its device: all of the inputs are brought there side by side."""
+    def _reads(
+        self, jobs: Sequence[_Job], meanwhile: Callable[[list[list[NDArray]]], None] = lambda reads: None
+    ) -> list[list[NDArray]]:
+        """Give the views of what each job reads, on its device: all of the inputs are brought there side by side.
+
+        `meanwhile` is called with these views when small pieces are on their way.
+        """
         pairs = [(job, one, way) for job in jobs for one, way in zip(job.task.reads, job.ways, strict=True)]
         windows = [(job, self._inputs[one.input], way) for job, one, way in pairs if isinstance(one, Window) and way]
         each = [Bringing(p, dtype, way, job.device, stores) for job, (p, dtype, stores), way in windows]
-        brought = iter(bring(each))
-        found = iter([self._partials(one, job.device) if way is None else next(brought) for job, one, way in pairs])
-        return [[next(found) for _ in job.ways] for job in jobs]
+        others = [self._partials(one, job.device) for job, one, way in pairs if way is None]
+
+        def arranged(views: Sequence[NDArray]) -> list[list[NDArray]]:
+            brought, other = iter(views), iter(others)
+            return [[next(other if way is None else brought) for way in job.ways] for job in jobs]
+
+        return arranged(bring(each, lambda views: meanwhile(arranged(views))))
 
     def _partials(self, one: Read, device: Device) -> NDArray:
         """Give the view of what tasks before gave, or of a number."""

@@ -1,8 +1,11 @@
-"""Pieces on their way from one device's memory to another's, through pinned memory of the host.
+"""Pieces on their way from one device's memory to another's, through pinned memory of the host, beside kernels.
 
-Takes devices and views of their memory. It must not know who waits for which pieces.
+Takes devices and views of their memory. It must not know who waits for which pieces. Pieces have queues of their own:
+one is read when all is done that its device was given before a *mark*, and written after the mark of where it goes to.
+Calls go on beside that, until they are told to wait for it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -17,17 +20,32 @@ from mdhnp.runtime.transfers import noted
 Array = npt.NDArray[Any]
 
 
-class Piece:
-    """The elements of a view in C order, which are being read, behind all that was enqueued before."""
+def mark(device: Device) -> cl.Event:
+    """Give the event of all that a device was given being done."""
+    with pending.errors(device):
+        event = cl.enqueue_marker(device.queue)
+        device.queue.flush()
+    return event
 
-    def __init__(self, device: Device, view: Array) -> None:
+
+def wait_for(device: Device, written: Sequence[cl.Event]) -> None:
+    """Have all calls on a device from now on wait for what is written there."""
+    with pending.errors(device):
+        cl.enqueue_barrier(device.queue, wait_for=[*written])
+
+
+class Piece:
+    """The elements of a view in C order, which are being read, after a mark of their device."""
+
+    def __init__(self, device: Device, view: Array, after: cl.Event) -> None:
         block, offset = location(view)
         self._device, self._memory = device, passage(device, view.nbytes)
+        queue = device.queue_of("receiving")
         with pending.errors(device), noted(False, view.nbytes):
             self._event = cl.enqueue_copy(
-                device.queue, self._memory, block.buffer, src_offset=offset, is_blocking=False
+                queue, self._memory, block.buffer, src_offset=offset, is_blocking=False, wait_for=[after]
             )
-            device.queue.flush()
+            queue.flush()
 
     def is_read(self) -> bool:
         """Whether they have been; LaunchError if that, or a call before, failed."""
@@ -41,14 +59,18 @@ class Piece:
         pending.settled(self._device)
         return True
 
-    def write(self, device: Device, view: Array) -> None:
-        """Write them to a view in C order, as soon as what was enqueued before on its device is done.
+    def write(self, device: Device, view: Array, after: cl.Event) -> cl.Event:
+        """Write them to a view in C order, after a mark of its device, and give the event of that.
 
         That this fails is told by whoever next waits for the device.
         """
         block, offset = location(view)
+        queue = device.queue_of("sending")
         with pending.errors(device), noted(True, view.nbytes):
-            copy = cl.enqueue_copy(device.queue, block.buffer, self._memory, dst_offset=offset, is_blocking=False)
-            device.queue.flush()
+            copy = cl.enqueue_copy(
+                queue, block.buffer, self._memory, dst_offset=offset, is_blocking=False, wait_for=[after]
+            )
+            queue.flush()
         pending.watch(device, copy)  # which holds the memory
         changed(view)
+        return copy
