@@ -101,7 +101,11 @@ def test_what_is_not_only_enqueued_is_run() -> None:
     called.opencl.fails = ()
     called.entry.free = []
     assert called.enqueues(x)
-    for results in ((view, view), 3.0):
+    called.entry.run = lambda views: (view, view)
+    pair = called.native(x)
+    assert type(pair) is tuple
+    assert [(each._view is view, each.device) for each in pair] == [(True, called.here)] * 2
+    for results in ((view, None), 3.0):
         called.entry.run = lambda views, results=results: results
         assert called.native(x) == (results, called.here)
     for error, told in ((ValueError, False), (KeyboardInterrupt, True)):

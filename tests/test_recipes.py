@@ -34,6 +34,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "choices": lambda m, x: [m.where(x(X > 0), x(X), n) for n in (0, 1, 2.0)],
     "taken": lambda m, x: [m.take(x(X), x(AT), axis=a) for a in (0, 1, None)] + [m.take(x(X[:0]), x(AT), axis=1)],
     "indices": lambda m, x: [x(X)[x(AT)], x(X)[:, x(AT)], x(X)[x(AT), x(AT)], x(X)[1, x(AT)], x(X)[x(AT), 1:3]],
+    "order": lambda m, x: [m.sort(x(a), axis=n) for a in (X, AT[None] + 0.5) for n in (0, 1)] + [m.argsort(x(AT))],
+    "found": lambda m, x: [*m.nonzero(x(X)), *m.unique_all(x(AT)), m.searchsorted(x(AT[:1]), x(AT))],
     "masks": lambda m, x: [x(X)[x(n < X)] for n in (0, 3, 99)],
 }  # fmt: skip
 

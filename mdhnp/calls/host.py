@@ -6,6 +6,7 @@ factorisations of matrices, Fourier transforms. What they give are Arrays where 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,9 @@ def by_host(function: Function, *operands: Any, **options: Any) -> Any:
 
     Errors are those of :func:`computed`.
     """
+    if observe.learning and observe.is_called():
+        what = partial(function, **options) if options else function
+        return observe.called(what, True, operands, partial(by_host, function, *operands, **options))
     device, plain = None, []
     for a in operands:
         if type(a) is Array:

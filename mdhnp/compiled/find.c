@@ -236,6 +236,25 @@ is_located(PyObject *operand, PyObject **view, PyObject **device)
     return 0;
 }
 
+/* Give a tuple of ndarrays as one of Arrays; NULL, without an error, for another one. */
+static PyObject *
+as_tuple(PyObject *results, PyTypeObject *kind, PyObject *device)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(results);
+    for (Py_ssize_t n = 0; n < count; ++n)
+        if (!PyArray_CheckExact(PyTuple_GET_ITEM(results, n)))
+            return NULL;
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t n = 0; made != NULL && n < count; ++n) {
+        PyObject *one = wrapped(kind, PyTuple_GET_ITEM(results, n), device);
+        if (one == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, n, one);
+    }
+    return made;
+}
+
 PyObject *
 as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wrap)
 {
@@ -244,9 +263,11 @@ as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wra
         Py_SETREF(results, PyArray_FromScalar(results, NULL));
     if (results != NULL && PyArray_CheckExact(results))
         made = wrapped(kind, results, device);
-    else if (results != NULL)
+    else if (results != NULL && PyTuple_CheckExact(results))
+        made = as_tuple(results, kind, device);
+    if (made == NULL && results != NULL && !PyErr_Occurred())
         made = PyObject_CallFunctionObjArgs(wrap, results, device, NULL);
-    else if (PyErr_ExceptionMatches(PyExc_Exception))
+    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     Py_XDECREF(results);
     return made;

@@ -16,7 +16,7 @@ from mdhnp.calls.host import by_host
 from mdhnp.frontend import ordering
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import flip
-from mdhnp.frontend.public import NO_AXIS, ON_HOST, public
+from mdhnp.frontend.public import NO_AXIS, ON_HOST, public, repeatable
 
 __all__ = [
     "argsort", "nonzero", "searchsorted", "sort", "unique", "unique_all", "unique_counts", "unique_inverse",
@@ -34,6 +34,7 @@ _ORDERED = f"Real numbers on devices with memory of their own are put in order b
 _SIZE = f"How many there are depends on values. {_ORDERED}"
 
 
+@repeatable()
 @_ordering(
     "Put elements in order along an axis, as ``numpy.sort`` does.",
     returns="ndarray or Array: Of the shape and type of `x`.",
@@ -48,10 +49,11 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
         found = ordering.sorted_along(x, normalize_axis_index(index(axis), x.ndim))
     else:
         seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
-        found = by_host(np.sort, x, axis, kind="stable" if seen else None)
+        found = by_host(np.sort, x, axis=axis, kind="stable" if seen else None)
     return flip(found, axis=axis) if descending else found
 
 
+@repeatable()
 @_ordering(
     "Give the indices that put elements in order along an axis, as ``numpy.argsort`` does.",
     returns="ndarray or Array: Of the shape of `x`, int64.",
@@ -69,9 +71,10 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
 def _order(x: Any, axis: int, stable: bool) -> Any:
     if ordering.has_kernels(x) and x.ndim:
         return ordering.places_along(x, normalize_axis_index(index(axis), x.ndim))
-    return by_host(np.argsort, x, axis, kind="stable" if stable else None)
+    return by_host(np.argsort, x, axis=axis, kind="stable" if stable else None)
 
 
+@repeatable()
 @public(
     "Give where values would be put in between sorted ones, as ``numpy.searchsorted`` does.",
     x1="array_like: The sorted values, of one axis.",
@@ -89,9 +92,12 @@ def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) ->
     )
     if kernels and x1.ndim == 1 and side in ordering.SIDES:
         return ordering.search(x1 if sorter is None else take(x1, sorter), x2, side)
+    if sorter is None:
+        return by_host(np.searchsorted, x1, x2, side=side)
     return by_host(np.searchsorted, x1, x2, side, sorter)
 
 
+@repeatable()
 @public(
     "Give the indices of elements that are not 0, as ``numpy.nonzero`` does.",
     returns="tuple of ndarray or of Array: For each axis, the indices along it, int64.",
@@ -103,6 +109,7 @@ def nonzero(x: Any, /) -> Any:
     return ordering.places_of(x) if ordering.has_kernels(x) and x.ndim else by_host(np.nonzero, x)
 
 
+@repeatable()
 @public(
     "Give the elements without repetition, as ``numpy.unique`` does.",
     options="Those of ``numpy.unique``, by name.",
@@ -118,6 +125,7 @@ def unique(x: Any, /, **options: Any) -> Any:
 _NAN = f"Each NaN is a value of its own. {_SIZE}"
 
 
+@repeatable()
 @public(
     "Give the elements without repetition, and where they are, as ``numpy.unique_all`` does.",
     returns="namedtuple of ndarray or of Array: ``values``; ``indices``, of their first ones; ``inverse_indices``, "
@@ -130,6 +138,7 @@ def unique_all(x: Any, /) -> Any:
     return _AllResult(*ordering.unique_of(x)) if ordering.has_kernels(x) else by_host(np.unique_all, x)
 
 
+@repeatable()
 @public(
     "Give the elements without repetition, and how often each is there, as ``numpy.unique_counts`` does.",
     returns="namedtuple of ndarray or of Array: ``values`` and ``counts``.",
@@ -144,6 +153,7 @@ def unique_counts(x: Any, /) -> Any:
     return _CountsResult(values, counts)
 
 
+@repeatable()
 @public(
     "Give the elements without repetition, and which one each is, as ``numpy.unique_inverse`` does.",
     returns="namedtuple of ndarray or of Array: ``values``, and ``inverse_indices`` of the shape of `x`.",
@@ -158,6 +168,7 @@ def unique_inverse(x: Any, /) -> Any:
     return _InverseResult(values, inverse)
 
 
+@repeatable()
 @public(
     "Give the elements without repetition, in order; ``numpy.unique_values`` may give another one.",
     returns="ndarray or Array: The values, in order.",
