@@ -143,7 +143,7 @@ def _schedule(p: Picker, h: MdHom) -> Schedule:
     in_registers = bool(combined) and (results == "private" or scan)
     finish_first = h.finish is not None or h.scalar.dtypes != tuple(v.dtype for v in h.outputs)
     # vectors
-    text = h.scalar.text is not None
+    text = bool(h.scalar.texts)
     may = [
         d
         for d in range(rank)

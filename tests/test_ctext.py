@@ -172,7 +172,7 @@ def test_slices_of_several_axes_beside_elements_and_an_operator(device: Device) 
     with pytest.raises(ValueError, match=r"f takes 8 parameters, there are 3 .* length and the step of each axis"):
         f(a, v)
     f = md_hom(text, operators, "A[:,i,:], v[j] -> sum[i], count[i]", results=("i4", "i4"))
-    assert str(f.bind(a, v)) == "md_hom(f, (++, +)) ∘ (A[0:4,i,0:3], v[j]) -> sum[i], count[i]"
+    assert str(f.bind(a, v)) == "md_hom(f(x0, x1), (++, +)) ∘ (A[0:4,i,0:3], v[j]) -> sum[i], count[i]"
     total, count = f(a, v)
     np.testing.assert_array_equal(total, len(v) * a.sum((0, 2)) + v.sum())
     np.testing.assert_array_equal(count, [len(v) * 12] * 4)

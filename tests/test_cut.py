@@ -304,12 +304,6 @@ REFUSED: dict[str, tuple[MdHom, int, Any, type[Exception], str]] = {
         "dim: k is scanned before i, j may be combined",
     ),
     "a chain": (blurred(9, 9), 0, 2, ValueError, "h: a chain cannot be cut"),
-    "text before finish": (
-        md_hom(
-            lambda v: v, {"i": ps("double most(double a, double b) { return fmax(a, b); }")}, "x[i,0] -> y[i]",
-            finish=lambda total, v: total + v,
-        ).bind(X), 0, 2, ValueError, "dim: i is scanned by OpenCL C text",
-    ),
 }  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     """
     kept = [index.dim() for index in h.outputs[0].accesses[0] if index.dims()]
     dims = [d for d in kept if d is not None] + list(h.dims("pw"))
-    if sorted(dims) != list(range(h.rank)) or any([f.text is not None for f in h.functions]):
+    if sorted(dims) != list(range(h.rank)) or h.calls_text:
         return None
     if kept == sorted(dims[: len(kept)]):
         dims.sort()  # as operands mostly have them

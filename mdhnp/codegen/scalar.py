@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
 from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CTextCall, Register, Value, in_type
+from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, Instruction
 
 _SINGLE = np.dtype(np.float32)
@@ -30,7 +32,6 @@ def emit(
     uses = Counter(a for n in live for a in function.body[n].args * (1 + _repeats(function.body[n])))
     uses.update(function.results)
     values: dict[int, Value] = {}
-    returned: tuple[Register, ...] = ()
     for n in live:
         step = function.body[n]
         args = [values[a] for a in step.args]
@@ -39,13 +40,8 @@ def emit(
         elif step.op == "index":
             values[n] = indices[step.position]
         elif step.op == "text":
-            assert function.text is not None
-            text = CTextCall(function.text.name, function.text.source, tuple(args), step.dtype)
-            # One call gives all results: the first result's instruction makes it, the others name its variables.
-            if step.position == 0 and len(function.results) > 1:
-                returned = tuple([builder.register(text.name, dtype) for dtype in function.dtypes])
-                builder.add(CallInto(text, returned))
-            values[n] = returned[step.position] if returned else text
+            if n not in values:
+                values |= _called(function, n, tuple(args), builder)
         elif step.op == "const":
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
@@ -57,6 +53,19 @@ def emit(
         if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):
             values[n] = builder.name("v", values[n])
     return [values[r] for r in function.results]
+
+
+def _called(function: Function, n: int, args: tuple[Value, ...], builder: Builder) -> dict[int, Value]:
+    """Give what an instruction calls OpenCL C text for; with other results of the same call, if it has several."""
+    step = function.body[n]
+    name = last_definition(step.literal).name
+    text = CTextCall(name, step.literal, args, step.dtype)
+    same = [m for m, s in enumerate(function.body) if replace(s, dtype=step.dtype, position=step.position) == step]
+    if len(same) == 1:
+        return {n: text}
+    returned = tuple([builder.register(name, function.body[m].dtype) for m in same])
+    builder.add(CallInto(text, returned))
+    return dict(zip(same, returned, strict=True))
 
 
 def applied(op: str, *args: Value) -> Apply:

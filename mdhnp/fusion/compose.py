@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, Place, composed, row_major, unit
 
@@ -48,8 +49,10 @@ def is_short(h: Computation) -> bool:
 
 
 def is_known(h: Computation) -> bool:
-    """Whether it is one MDH whose functions are more than OpenCL C text: so it can be computed point by point."""
-    return len(h.mdhoms) == 1 and not h.calls_text
+    """Whether it is one MDH that is computed point by point: OpenCL C text takes no slices, and gives one result."""
+    if len(h.mdhoms) > 1 or any([view.slices for view in h.last.inputs]):
+        return False
+    return all([last_definition(text).returns for f in h.last.functions for text in f.texts])
 
 
 class Reads:
@@ -97,7 +100,7 @@ class Reads:
         places = {
             self._known[value, view.array, access]: len(before) + n for n, (value, view, access) in enumerate(order)
         }
-        made = Function((), tuple(recorder.body), tuple(results), None, contract)
+        made = Function((), tuple(recorder.body), tuple(results), contract)
         return made.substituted(
             (*before, *[view.dtype for _, view, _ in order]),
             lambda s: s if s.position < len(before) else replace(s, position=places[s.position - len(before)]),

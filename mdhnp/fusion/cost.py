@@ -18,6 +18,8 @@ _MACHINE = usual("cpu", 1)
 _BYTE, _OPERATION = 1 / _MACHINE.memory, 1 / (2 * _MACHINE.float32)
 #: Operations of a conversion.
 _CONVERSION = weight(trace(lambda x: x.astype(np.float32), [np.float16]))
+#: Operations of a vector at once, which takes none of OpenCL C text.
+_LANES = 8
 #: Bytes of a cache in which what a chain keeps of its maps lies: half of a core's second one.
 _CACHED = 1 << 18
 #: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
@@ -57,8 +59,8 @@ def near(h: MdHom) -> float:
 
 
 def _operations(h: MdHom) -> float:
-    """Operations without conversions of float16 to float32, as which it is loaded."""
-    return operation_count(h) - h.points * _conversions(h.scalar)
+    """Operations without conversions of float16 to float32, as which it is loaded; one at a time with OpenCL C text."""
+    return (operation_count(h) - h.points * _conversions(h.scalar)) * (_LANES if h.calls_text else 1)
 
 
 def _conversions(f: Function) -> float:

@@ -306,7 +306,7 @@ def _product(
     factors += given[len(read) :]
     last = scalar.body[scalar.results[0]]
     result = reduce(lambda a, b: recorder.add(replace(last, args=(a, b))).number, factors)
-    return Function(types, tuple(recorder.body), (result,), None, scalar.contract)
+    return Function(types, tuple(recorder.body), (result,), scalar.contract)
 
 
 def _finish(finish: Function, accesses: frozenset[int], types: tuple[np.dtype[Any], ...]) -> Function:
@@ -316,7 +316,7 @@ def _finish(finish: Function, accesses: frozenset[int], types: tuple[np.dtype[An
     combined, *read = recorder.parameters(parameters)
     given = {0: combined} | {p + 1: n for p, n in zip(sorted(accesses), read, strict=False)}
     results = recorder.paste(finish, given)
-    return Function(parameters, tuple(recorder.body), results, None, finish.contract)
+    return Function(parameters, tuple(recorder.body), results, finish.contract)
 
 
 def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:

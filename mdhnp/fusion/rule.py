@@ -48,7 +48,7 @@ def all_affine(graph: Graph, match: Match) -> bool:
 
 
 def known(graph: Graph, match: Match) -> bool:
-    """No function is OpenCL C text, and no extent is 0."""
+    """All are computed point by point, and no extent is 0."""
     return all([is_known(graph.steps[n].mdhom) and 0 not in graph.steps[n].mdhom.extents for n in match])
 
 

@@ -255,7 +255,7 @@ class _Form:
             results = finish.paste(operator.function, [last.number, total.number])
         else:
             results = ((total + _corrected(old, last)).number,)
-        final = Function((dtype, *parameters), tuple(finish.body), results, None, True)
+        final = Function((dtype, *parameters), tuple(finish.body), results, True)
         part = replace(
             h, scalar=replace(scalar, parameters=parameters), inputs=tuple(seen), outputs=(out,), finish=final
         )
@@ -331,7 +331,7 @@ def _alone(f: Function, h: MdHom, before: int = 0) -> tuple[Function, list[int]]
     types = tuple([f.parameters[p] for p in kept])
     recorder = Recorder()
     results = recorder.paste(f, dict(zip(kept, recorder.parameters(types), strict=True)))
-    return Function(types, tuple(recorder.body), results, None, f.contract), sorted(used)
+    return Function(types, tuple(recorder.body), results, f.contract), sorted(used)
 
 
 def _corrected(total: Any, factor: Any) -> Any:

@@ -151,7 +151,7 @@ def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> F
     operations = {f.body[n].op for n in f.live()}
     # NumPy's own complex product is fused, too; sums of products that the caller wrote are not.
     contract = f.contract or not operations & {"add", "subtract"}
-    return Function(types, tuple(recorder.body), results, f.text, contract)
+    return Function(types, tuple(recorder.body), results, contract)
 
 
 def _wide(x: Symbol) -> Symbol:

@@ -83,7 +83,7 @@ def _check_slices(h: "MdHom") -> None:
         for stride, index in zip(view.strides, view.accesses[a], strict=True):
             if not isinstance(index, Slice):
                 continue
-            if h.scalar.text is None or number in asked:
+            if not h.scalar.texts or number in asked:
                 raise ValueError(f"{view.name}: only a scalar function of OpenCL C text takes slices; combine by pw")
             if view.boundary is not None:
                 raise ValueError(f"{view.name}: slices have no boundary mode")

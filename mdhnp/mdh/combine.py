@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mdhnp.mdh.complex import where
+from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import index, trace, trace_text
@@ -76,7 +77,7 @@ def _require_line(name: str) -> None:
 def ufuncs_of(function: Function) -> tuple[str, ...]:
     """For each result, the operation on the left one and the right one that it is; empty where it is another."""
     count = len(function.results)
-    if function.text is not None:
+    if function.texts:
         return ("",) * count
     found = []
     for n, step in enumerate(function.body[r] for r in function.results):
@@ -254,9 +255,8 @@ def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> 
 def _of_text(spec: CombineSpec, source: str, dtypes: Sequence[np.dtype[Any]]) -> Operator:
     """The operator of OpenCL C text, whose laws only its author knows."""
     function = trace_text(source, [*dtypes, *dtypes], dtypes, "combine operator", "values to combine")
-    assert function.text is not None
     identity = None if spec.identity is None else _literals(spec.identity, dtypes)
-    return Operator(spec.name or function.text.name, function, identity, bool(spec.commutative))
+    return Operator(spec.name or last_definition(source).name, function, identity, bool(spec.commutative))
 
 
 def _require(name: str, broken: str, counterexample: str) -> None:

@@ -5,6 +5,7 @@ is a name, parameters in parentheses and a body in braces, outside of all other 
 """
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ class Definition(NamedTuple):
     returns: str
 
 
+@lru_cache(maxsize=256)
 def last_definition(source: str) -> Definition:
     """Give the last function that OpenCL C text defines; those before it are its helpers.
 
@@ -41,8 +43,7 @@ def last_definition(source: str) -> Definition:
     >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
     Definition(name='f', parameters=('float a', 'float b'), returns='float')
     """
-    text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
-    found = list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
+    found = _definitions(source)
     if not found:
         raise ValueError("scalar: OpenCL C text must define a function, as in 'float f(float x) { return 2 * x; }'")
     kind, name, parameters = found[-1].groups()
@@ -50,6 +51,11 @@ def last_definition(source: str) -> Definition:
     declared = () if listed in ("", "void") else tuple([" ".join(p.split()) for p in listed.split(",")])
     words = [word for word in kind.replace("*", " * ").split() if word not in _QUALIFIERS]
     return Definition(name, declared, "" if words == ["void"] else " ".join(words))
+
+
+def defined_names(source: str) -> tuple[str, ...]:
+    """Give the names of all functions that OpenCL C text defines, in order."""
+    return tuple(dict.fromkeys([found.group(2) for found in _definitions(source)]))
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
@@ -77,6 +83,11 @@ def pointer_type(declared: str) -> np.dtype[Any] | None:
         case ["global", *kind, "*", name] if name.isidentifier():
             return _named_type(" ".join(kind))
     return None
+
+
+def _definitions(source: str) -> list[re.Match[str]]:
+    text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
+    return list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
 
 
 def _named_type(name: str) -> np.dtype[Any] | None:

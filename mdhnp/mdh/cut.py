@@ -240,8 +240,8 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
 
     Raises IndexError if there is no such dimension; ValueError if there is an extent of 0, parts are not those of the
     extent, or the dimension cannot be cut: one that is none of `h.divisible` (cut the `mdhoms`), or along which parts
-    of rows are none; one whose results are not a slice along an axis of each output, a scanned one before which others
-    are left, or one of an operator that is OpenCL C text with a `finish` to be applied after it.
+    of rows are none; one whose results are not a slice along an axis of each output, or a scanned one before which
+    others are left.
 
     Examples
     --------
@@ -296,8 +296,6 @@ def _require_cuttable(whole: Computation, dim: int) -> None:
     if combine.kind == "ps" and (left := left_for_later(h, dim)):
         shown = ", ".join([h.names[d] for d in left])
         raise ValueError(f"dim: {name} is scanned before {shown} may be combined; cut that, or one of its `stages`")
-    if combine.kind == "ps" and h.finish is not None and combine.operator and combine.operator.function.text:
-        raise ValueError(f"dim: {name} is scanned by OpenCL C text, after which `finish` could not be applied")
     for view in h.outputs:
         for index, n in zip(view.accesses[0], view.shape, strict=True):
             step = abs(index.coefficients[dim])

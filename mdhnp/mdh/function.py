@@ -8,11 +8,12 @@ is emitted or evaluated by one loop. It must not know OpenCL or views.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mdhnp.mdh.complex import FORMULAS
+from mdhnp.mdh.ctext import last_definition
 
 #: NumPy functions a scalar function may be made of, by name; `real`, `imag`, `where` and `cast` are no ufuncs.
 OPERATIONS = frozenset(
@@ -36,15 +37,8 @@ class Instruction:
     dtype: np.dtype[Any]
     #: Which parameter (`param`), which dimension (`index`) or which result of the C text (`text`).
     position: int = 0
-    #: A constant's value as Python prints it; text, so that 0.0 and -0.0 stay apart and NaN equals itself.
+    #: A constant's value as Python prints it, so that 0.0 and -0.0 stay apart and NaN equals itself; OpenCL C text.
     literal: str = ""
-
-
-class CText(NamedTuple):
-    """A scalar function given as OpenCL C: its name, its text, and optionally the same in Python for interpreting."""
-
-    name: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -56,14 +50,22 @@ class Function:
     body: tuple[Instruction, ...]
     #: Positions in `body` of the results.
     results: tuple[int, ...]
-    #: The OpenCL C text that `text` instructions call.
-    text: CText | None = None
     #: Whether products that are added may skip their own rounding (fused multiply-add), which NumPy's never do.
     contract: bool = False
+
+    def __repr__(self) -> str:
+        # Keys of what was tuned are made of it: text was a field of its own when the first ones were.
+        fields = f"parameters={self.parameters!r}, body={self.body!r}, results={self.results!r}"
+        return f"Function({fields}, text=None, contract={self.contract!r})"
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
         return tuple([self.body[r].dtype for r in self.results])
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The OpenCL C text that is called."""
+        return frozenset([step.literal for step in self.body if step.op == "text"])
 
     def used_parameters(self) -> frozenset[int]:
         """Positions of the parameters that some result depends on."""
@@ -109,11 +111,11 @@ class Function:
         return tuple(values[r] for r in self.results)
 
     def __str__(self) -> str:
-        if self.text is not None:
-            return self.text.name
         names: dict[int, str] = {}
         for n in self.live():
             names[n] = _show(self.body[n], [names[a] for a in self.body[n].args])
+        if all([self.body[r].op == "text" for r in self.results]):
+            return ", ".join(dict.fromkeys([names[r] for r in self.results]))  # of several results, one call
         shown = [n[1:-1] if n[0] == "(" and n.count("(") == 1 else n for n in (names[r] for r in self.results)]
         return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
@@ -184,6 +186,8 @@ def _show(step: Instruction, args: list[str]) -> str:
         return step.literal
     if step.op == "cast":
         return args[0]
+    if step.op == "text":
+        return f"{last_definition(step.literal).name}({', '.join(args)})"
     if step.op in _INFIX:
         return f"({args[0]} {_INFIX[step.op]} {args[1]})"
     return f"{step.op}({', '.join(args)})"

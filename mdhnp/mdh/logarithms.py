@@ -69,11 +69,11 @@ def _functions(scalar: Function) -> tuple[Function, Function, Function, Function
     dtype = _SINGLE if result == _HALF else result
     recorder = Recorder(scalar.body)
     value = recorder.add(scalar.body[scalar.results[0]]).astype(dtype)
-    largest = Function(scalar.parameters, tuple(recorder.body), (value.number,), scalar.text, scalar.contract)
+    largest = Function(scalar.parameters, tuple(recorder.body), (value.number,), scalar.contract)
     parameters = (*scalar.parameters, dtype)
     top = recorder.add(Instruction("param", (), dtype, len(scalar.parameters)))
     exponential = np.exp(value - top)
-    rest = Function(parameters, tuple(recorder.body), (exponential.number,), scalar.text, scalar.contract)
+    rest = Function(parameters, tuple(recorder.body), (exponential.number,), scalar.contract)
     finite = trace(lambda x, *_: np.where(np.isfinite(x), x, 0), [dtype, *scalar.parameters], [dtype])
     log = trace(lambda total, *x: np.log(total) + x[-1], [dtype, *parameters], [result])
     return largest, finite, rest, log

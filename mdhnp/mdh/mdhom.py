@@ -70,7 +70,7 @@ class Computation:
     @property
     def calls_text(self) -> bool:
         """Whether some function is OpenCL C text, which takes scalars and might fail on values that no array holds."""
-        return any([f.text is not None for f in self.functions])
+        return any([bool(f.texts) for f in self.functions])
 
     @property
     def dtypes(self) -> frozenset[np.dtype[Any]]:

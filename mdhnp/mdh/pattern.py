@@ -111,7 +111,7 @@ class Pattern:
         before: dict[Function, None] = {}
         for _, spec in reversed(self.combine):
             combine = spec.resolve(scalar.dtypes, Source(scalar, fixed, kept, tuple(before)))
-            if combine.operator is not None and combine.operator.function.text is None:
+            if combine.operator is not None and not combine.operator.function.texts:
                 before[combine.operator.function] = None
             found.append(combine)
         return tuple(reversed(found))

@@ -250,11 +250,10 @@ def carrying(h: MdHom, dim: int) -> MdHom:
     parameters = (*types, *h.scalar.parameters, *types)
     recorder = Recorder()
     given = recorder.parameters(parameters)
-    final = recorder.paste(operator.function, [*given[-count:], *given[:count]])
-    last = operator.function
+    final, last = recorder.paste(operator.function, [*given[-count:], *given[:count]]), operator.function
     if h.finish is not None:
         final, last = recorder.paste(h.finish, [*final, *given[count:-count]]), h.finish
-    finish = Function(parameters, tuple(recorder.body), final, last.text, last.contract)
+    finish = Function(parameters, tuple(recorder.body), final, last.contract)
     carry = numbered(_partials(h, h.extents, _kept(h, dim)), "C")
     scalar = replace(h.scalar, parameters=(*h.scalar.parameters, *types))
     return replace(h, scalar=scalar, inputs=(*h.inputs, *carry), finish=finish)

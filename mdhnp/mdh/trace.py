@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mdhnp.mdh.ctext import last_definition, pointer_type
-from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction, literal_value
+from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, Function, Instruction, literal_value
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 _ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
@@ -291,8 +291,8 @@ def trace_text(
         raise ValueError(f"{what}: {called.name} must return {'nothing' if pointers else 'its result'}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
     args = tuple(range(len(body)))
-    body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
-    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(called.name, source))
+    body += [Instruction("text", args, np.dtype(t), n, source) for n, t in enumerate(results)]
+    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))))
 
 
 def _computes(kind: type) -> bool:

@@ -54,7 +54,7 @@ Products = tuple[tuple[Product, ...], ...]
 def products(h: MdHom) -> Products | None:
     """Return what is summed, real and imaginary parts for example; None where some result is no sum of products."""
     f, operator = h.scalar, h.operator
-    if operator is None or not all(operator.adds) or f.text is not None or h.dims("ps") or h.index_sources:
+    if operator is None or not all(operator.adds) or f.texts or h.dims("ps") or h.index_sources:
         return None
     found = tuple([tuple(_products(h, f, n, False)) for n in f.results])
     # Products of floats that a function adds itself may have to be rounded each.
