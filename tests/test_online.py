@@ -15,6 +15,7 @@ from running import lowered
 from schedules import CAPS, MATRICES
 
 from mdhnp import config
+from mdhnp.calls.candidates import is_slower_than_apart
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.frontend.attention import _traced
@@ -271,3 +272,21 @@ def test_illegal_schedules(change: Callable[[Schedule], Schedule], words: str) -
         check(stage.mdhom, change(_first(h)), MATRICES)
     with pytest.raises(IllegalSchedule, match="the device has no"):
         check(stage.mdhom, _first(h), CAPS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "hidden", "apart"),
+    [(4096, 64, 256, True), (65536, 128, 512, True), (16384, 96, 384, True), (1 << 20, 16, 64, False)],
+)
+def test_two_products_are_one_kernel_where_that_is_faster(rows: int, features: int, hidden: int, apart: bool) -> None:
+    """As measured on an H200: what is between them has to be large beside the work."""
+    x, w, v = (np.empty(n, np.float32) for n in ((rows, features), (features, hidden), (hidden, features)))
+    (step,) = Fused(lambda x, w, v: np.maximum(x @ w, np.float32(0)) @ v).rewriting(x, w, v).after.steps
+    found = default(step.mdhom, MATRICES)
+    assert found.atom
+    assert is_slower_than_apart(step.mdhom, found, MATRICES) == apart
+
+
+def test_attention_stays_one_kernel() -> None:
+    h, _ = _rows([np.empty((16, 4096, 64), np.float32)] * 3)
+    assert not is_slower_than_apart(h, default(h, MATRICES), MATRICES)

@@ -9,11 +9,12 @@ from functools import lru_cache
 
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, seconds_by_numpy
 from mdhnp.cost import Link, Machine, numpy_seconds, seconds, work
-from mdhnp.mdh import Computation, MdHom, View, canonical, stages
+from mdhnp.mdh import Computation, MdHom, Rows, View, canonical, stages
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule import DeviceCaps, model
+from mdhnp.schedule import DeviceCaps, Schedule, model
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.default import default
+from mdhnp.schedule.online import online_seconds
 from mdhnp.tuning.measure.machine import machine_of
 
 #: Seconds that a call of kernels takes beside the launch, for its plan and its result: on a Xeon of 2.6 GHz.
@@ -81,6 +82,12 @@ def computing_times(h: Computation, caps: DeviceCaps, machine: Machine) -> tuple
     # Of what is fused the models know nothing but its MDHs.
     modelled = sum([_modelled(canonical(one), caps) for stage in stages(h) for one in stage.mdhom.mdhoms])
     return max(modelled, seconds(asked, machine)), seconds(asked, machine, cached=True)
+
+
+def is_slower_than_apart(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
+    """Whether products in one kernel, with nothing to correct between them, take longer than one by one."""
+    together = online_seconds(h, s) if isinstance(h, Rows) else 0.0
+    return together > 0 and together > sum([_modelled(canonical(one), caps) for one in h.mdhoms])
 
 
 @lru_cache(maxsize=1024)

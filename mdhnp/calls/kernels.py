@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.calls import programs
-from mdhnp.calls.candidates import computing_times
+from mdhnp.calls.candidates import computing_times, is_slower_than_apart
 from mdhnp.calls.general import general_procedures, general_program
 from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import NoDoublePrecision, Request
@@ -205,7 +205,7 @@ def fits(h: Computation, device: Device) -> bool:
         s = _default(h, device.caps)
     except IllegalSchedule:
         return False
-    return not _is_too_large(h, device) and pays(h, s, device.caps)
+    return not _is_too_large(h, device) and pays(h, s, device.caps) and not is_slower_than_apart(h, s, device.caps)
 
 
 def _overlapping(h: Computation, device: Device) -> tuple[Part, ...]:

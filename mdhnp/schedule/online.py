@@ -27,6 +27,9 @@ _MOST = 128
 _FEW = 64
 #: Tiles of each right factor in local memory.
 STAGES = 2
+#: Operations a second, of multiplications and additions, where no tile corrects what those before combined: fitted to
+#: float32 on an NVIDIA H200, for which products that are kernels of their own have wider instructions.
+_RATE = 24e12
 #: Columns of an instruction's block; bytes that are copied at once, at least.
 _BLOCK, _LEAST = 8, 4
 #: Bytes in which work-items tell each other that an instruction may be wrong.
@@ -265,6 +268,14 @@ def online_schedule(h: Rows, f: Fragments, atom: str, rows: int, points: int) ->
     plain = rows_plain(h, count, tuple(groups), items, f.form.dim, points)
     columns = next(d for d in last.dims("cc") if d == f.result.columns)
     return replace(plain, atom=atom, atom_dims=(shared[-1], columns, f.form.dim), stages=STAGES)
+
+
+def online_seconds(h: Rows, s: Schedule) -> float:
+    """Return the seconds of an online form by matrix instructions whose tiles correct nothing; 0 for all others."""
+    found = fragments(h, ATOMS[s.atom]) if s.atom else None
+    if found is None or len(found.form.carried) > 1:
+        return 0.0
+    return 2 * sum([found.form.mdhoms[one.step].points for one in (found.scores, found.result)]) / _RATE
 
 
 def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
