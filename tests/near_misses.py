@@ -46,8 +46,11 @@ turned_sums = md_hom(lambda v: v, SCANNED, "x[i,j] -> y[5-i,j]")
 largest_of_turned = md_hom(lambda v: v, LARGEST, "x[5-i,j] -> y[i]")
 largest_up_to_turned = md_hom(lambda v: v, {"i": cc, "j": ps("max")}, "x[5-i,j] -> y[i,j]")
 
-# OpenCL C text, of which nothing is known.
-text_sum = md_hom("float twice(float v) { return 2 * v; }", REDUCED, "x[i,j] -> y[i]")
+# OpenCL C text of several results, which only a step of its own calls.
+text_sums = md_hom(
+    "void both(float v, float *a, float *b) { *a = v; *b = 2 * v; }", REDUCED, "x[i,j] -> y[i], z[i]",
+    results=(np.float32, np.float32),
+)  # fmt: skip
 
 # Reductions and scans that read what others give.
 powers = md_hom(lambda v, m: np.exp(v - m), REDUCED, "x[i,j], m[i] -> y[i]")
@@ -110,12 +113,12 @@ MISSES: dict[tuple[str, str], Made] = {
     (MAPS, "first_is_only_read"): Made(lambda x: (y := x * 2, y.sum(axis=1))),
     (MAPS, "written_plainly"): Made(lambda x: turned(x).sum(axis=1)),
     (MAPS, "read_in_order"): Made(lambda x: (x * 2).reshape(-1)[::2].sum()),
-    (FINISH, "known"): Made(lambda x: text_sum(x) * 2),
+    (FINISH, "known"): Made(lambda x: text_sums(x)[0] * 2),
     (FINISH, "last_is_map"): Made(lambda x: np.cumsum(x.sum(axis=1))),
     (FINISH, "combines_or_stays"): Made(lambda x: (x + 1) * 2),
     (FINISH, "point_by_point"): Made(lambda x: x.sum(axis=1)[::-1] * 2),
     (FINISH, "not_through_others"): Made(lambda x: (y := x.sum(axis=1)) * np.cumsum(y)[::-1]),
-    (BESIDE, "known"): Made(lambda x: (x.min(axis=1), text_sum(x))),
+    (BESIDE, "known"): Made(lambda x: (x.min(axis=1), *text_sums(x))),
     (BESIDE, "same_points"): Made(lambda x: (x.min(axis=1), x.max(axis=0))),
     (BESIDE, "same_read"): Made(lambda x: (x.min(axis=1), x[::-1].max(axis=1))),
     (BESIDE, "reads_once_or_shares"): Made(lambda x, y, z: (x @ y, x @ z), (40, 40), 3),
