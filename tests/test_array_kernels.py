@@ -20,7 +20,7 @@ from mdhnp.arrays.array import view_of
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.codegen import generate
-from mdhnp.frontend import generators, maps, reductions, scans
+from mdhnp.frontend import generators, maps, places, reductions, scans
 from mdhnp.frontend.map_reduce import computed_type
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.combine import Combine, Operator
@@ -73,7 +73,7 @@ def described(where: Device, names: Iterable[str], operands: Sequence[Any], **op
         return found.mdhom if isinstance(found, Described) else found
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (generators, maps, reductions, scans):
+        for module in (generators, maps, places, reductions, scans):
             patch.setattr(module, "call", describe)
         arrays = [mdhnp.asarray(x, device=where) for x in operands]
         return [getattr(mdhnp, name)(*arrays, **options) for name in names]
