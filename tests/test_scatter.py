@@ -406,6 +406,18 @@ def test_elements_are_changed_in_any_order_where_that_is_said(name: str, dtype: 
     np.testing.assert_array_equal(a.numpy(), expected)
 
 
+def test_what_is_changed_in_any_order_is_not_read_meanwhile(where: Device) -> None:
+    start = _to(1000, 1000).astype("i4")
+    cases: list[Callable[[Any], tuple[Any, Any]]] = [
+        lambda a: (a, 1), lambda a: (a[::-1], a), lambda a: (a[:500], a[500:]), lambda a: (np.array([0, 9, 0]), a[5:8]),
+    ]  # fmt: skip
+    for of in cases:
+        a, expected = mdhnp.asarray(start.copy()), start.copy()
+        np.add.at(expected, *of(start))
+        mdhnp.add.at(a, *of(a), unordered=True)
+        np.testing.assert_array_equal(a.numpy(), expected)
+
+
 def test_extremes_in_any_order_are_nan_where_one_is(where: Device) -> None:
     start, values = np.array([1, np.nan, 3, np.inf], "f4"), np.array([np.nan, 1, 5, 0, -np.inf, 2], "f4")
     indices = np.array([0, 1, 2, 3, 2, 0])

@@ -158,7 +158,9 @@ def _in_any_order(name: str, a: Array, b: Any, indices: Any) -> bool:
     m, device = package(), a.device
     at, values = (x if isinstance(x, Array) else m.asarray(x, device=device) for x in (indices, b))
     values = m.broadcast_to(m.astype(values, a.dtype, copy=False), (*at.shape, *a.shape[1:]))
-    return combine_at(name, a, *[in_order(x) for x in (at, values)])
+    # What is changed is not to be read meanwhile.
+    apart = [x.copy() if np.may_share_memory(x._view, a._view) else in_order(x) for x in (at, values)]
+    return combine_at(name, a, *apart)
 
 
 def _check(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
