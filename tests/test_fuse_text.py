@@ -28,6 +28,11 @@ lengths = md_hom(
     "float f(__global const float *x, int n, int step) { float s = 0; for (int k = 0; k < n; ++k) s += x[k * step]; "
     "return s; }", {"i": cc}, "x[i,:] -> y[i]",
 )  # fmt: skip
+whole = md_hom("float f(float x) { return x; }", ROWS, "x[i,j] -> y[i,j]", results=np.int32)
+half, fifth = (
+    md_hom(f"#ifndef BY\n#define BY {by}f\n#endif\nfloat f(float x) {{ return x * BY; }}", ROWS, "x[i,j] -> y[i,j]")
+    for by in (0.5, 0.2)
+)
 T = np.asarray(np.float32(0.5))
 
 
@@ -54,6 +59,8 @@ CASES = {
     "twice": Case(lambda x, y: soft(x, T) - soft(y, T), lambda x, y: softened(x) - softened(y), 1),
     "after a product": Case(lambda x, y: soft(x @ y.T, T), lambda x, y: softened(x @ y.T), 2),
     "of several results": Case(lambda x, y: both(x + y)[1], lambda x, y: x + y - 1, 2),
+    "of another type": Case(lambda x, y: whole(x * 9) * y, lambda x, y: np.trunc(x * 9).astype(np.int32) * y, 3),
+    "with macros": Case(lambda x, y: fifth(half(x)) + y, lambda x, y: x * np.float32(0.1) + y, 3),
     "of slices": Case(lambda x, y: lengths(x + y), lambda x, y: (x + y).sum(axis=1), 2),
 }  # fmt: skip
 

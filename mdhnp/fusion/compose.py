@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, Step, View
-from mdhnp.mdh.ctext import last_definition
+from mdhnp.mdh.ctext import is_only_functions, returned_type
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, Place, composed, row_major, unit
 
@@ -49,10 +49,15 @@ def is_short(h: Computation) -> bool:
 
 
 def is_known(h: Computation) -> bool:
-    """Whether it is one MDH that is computed point by point: OpenCL C text takes no slices, and gives one result."""
+    """Whether it is one MDH that is computed point by point, also beside others and in expressions."""
     if len(h.mdhoms) > 1 or any([view.slices for view in h.last.inputs]):
         return False
-    return all([last_definition(text).returns for f in h.last.functions for text in f.texts])
+    return all([_fits_anywhere(one) for f in h.last.functions for one in f.body if one.op == "text"])
+
+
+def _fits_anywhere(text: Instruction) -> bool:
+    """Whether OpenCL C text gives one result, of its own type, and brings nothing along that other text would see."""
+    return returned_type(text.literal) == text.dtype and is_only_functions(text.literal)
 
 
 class Reads:

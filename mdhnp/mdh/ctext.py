@@ -58,6 +58,20 @@ def defined_names(source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([found.group(2) for found in _definitions(source)]))
 
 
+def is_only_functions(source: str) -> bool:
+    r"""Whether OpenCL C text is definitions of functions alone, so that it means the same beside any other text.
+
+    Examples
+    --------
+    >>> is_only_functions("float f(float x) { return 2 * x; }")
+    True
+    >>> is_only_functions("#define N 2\nfloat f(float x) { return N * x; }")
+    False
+    """
+    text = _plain(source)
+    return not _DIRECTIVE.search(text) and not _DEFINITION.sub("", _outermost(text)).strip()
+
+
 def type_name(dtype: np.dtype[Any]) -> str:
     """Give OpenCL C's name of a type; KeyError where text has none for it.
 
@@ -86,8 +100,17 @@ def pointer_type(declared: str) -> np.dtype[Any] | None:
 
 
 def _definitions(source: str) -> list[re.Match[str]]:
-    text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
-    return list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
+    return list(_DEFINITION.finditer(_outermost(_DIRECTIVE.sub("", _plain(source)))))
+
+
+def _plain(source: str) -> str:
+    """The text without comments, strings and characters, each line in one piece."""
+    return _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
+
+
+def _outermost(text: str) -> str:
+    """What stands outside of bodies, without attributes."""
+    return _ATTRIBUTE.sub(" ", _outside_of_bodies(text))
 
 
 def _named_type(name: str) -> np.dtype[Any] | None:
