@@ -66,7 +66,7 @@ def calls() -> Iterator[list[Made]]:
     """Collect the calls of routines and of NumPy's functions made inside the block; outer blocks see them, too."""
     global learning  # noqa: PLW0603
     outer, made = _made.get(), list[Made]()
-    token = _made.set(made)
+    token, numbers = _made.set(made), _lifted.set(())
     with _counting:
         learning += 1
     try:
@@ -75,6 +75,7 @@ def calls() -> Iterator[list[Made]]:
         with _counting:
             learning -= 1
         _made.reset(token)
+        _lifted.reset(numbers)
         if outer is not None:
             outer += made
 

@@ -6,7 +6,7 @@ compiled code does the same from then on without the function (`compiled/method.
 """
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,11 @@ def learning(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give what makes a call of a function, and adds the recipe of its kind to others."""
 
     def learn(
-        recipes: dict[Hashable, Recipe], kind: Hashable, given: tuple[Any, ...], *args: Any, **kwargs: Any
+        recipes: dict[Hashable, Recipe | Literal[False]],
+        kind: Hashable,
+        given: tuple[Any, ...],
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         with observe.calls() as made:
             result = function(*args, **kwargs)
@@ -33,17 +37,21 @@ def learning(function: Callable[..., Any]) -> Callable[..., Any]:
     return learn
 
 
-def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe:
-    """Give the recipe of a call that was given arrays and numbers, made other calls, and gave a result."""
+def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe | Literal[False]:
+    """Give the recipe of a call that was given arrays and numbers, made other calls, and gave a result.
+
+    False where this call does not tell: a number that is an operand was given several times.
+    """
     if len(made) != 1 or made[0].result is not result or made[0].what is None:
         return None
-    only, sources, after = made[0], list[Any](), 0
+    only, sources = made[0], list[Any]()
     for x in only.operands:
         number = next((number for number, lifted in only.lifted if lifted is x), None)
-        wanted, begin = (x, 0) if number is None else (number, after)  # numbers are read in order: some are one object
-        n = next((n for n in range(begin, len(given)) if given[n] is wanted), None)
-        if n is None or not isinstance(x, Array | np.ndarray):
+        wanted = x if number is None else number
+        places = [n for n, one in enumerate(given) if one is wanted]
+        if not places or not isinstance(x, Array | np.ndarray):
             return None
-        sources.append(n if number is None else (n, x.dtype))
-        after = after if number is None else n + 1
+        if number is not None and len(places) > 1:
+            return False
+        sources.append(places[0] if number is None else (places[0], x.dtype))
     return only.what, only.by_numpy, tuple(sources)

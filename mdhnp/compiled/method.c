@@ -224,6 +224,10 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     PyObject *key = key_of_given(&given, arguments, count, names, self->kind, self->numbers, self->least);
     PyObject *recipe = key == NULL ? NULL : PyDict_GetItemWithError(self->recipes, key), *result = NULL;
+    if (key != NULL && recipe == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) { /* something given has no hash */
+        PyErr_Clear();
+        Py_CLEAR(key);
+    }
     if (recipe != NULL && PyTuple_CheckExact(recipe)) {
         Py_INCREF(recipe);
         result = repeated(self, recipe, &given);
