@@ -67,13 +67,13 @@ def _suits_einsum(h: MdHom, text: str) -> bool:
     """Whether an einsum, or BLAS, is to compute what ufuncs may be able to, too.
 
     Ufuncs begin anew with every row that they sum, and with every row of an outer product: einsums of rows of 8 take a
-    quarter of their time, of outer products half (but not where types are slow in them, or the result is so large that
-    ufuncs compute it block by block).
+    quarter of their time, of outer products of integers half (but not where the result is so large that
+    ufuncs compute it block by block; and einsums add to 0, so that -0.0 becomes 0.0).
     """
     dtype, dims, result = h.outputs[0].dtype, h.dims("pw"), h.outputs[0].element_bytes
     if not dims:
         outer = len(h.inputs) == 2 and max([v.element_bytes for v in h.inputs]) < result < LARGE
-        return outer and dtype.char not in _SLOW_EINSUMS and {v.dtype for v in h.inputs} == {dtype}
+        return outer and dtype.kind in "iu" and {v.dtype for v in h.inputs} == {dtype}
     # Einsums add complex numbers one after the other.
     row = ROW // 8 if dtype.kind == "c" else ROW
     return "," in text or h.points < MANY or prod([h.extents[d] for d in dims]) <= row
