@@ -129,6 +129,9 @@ def test_types_are_scipys(dtype: str, other: str, host: Any, device: Device) -> 
 def test_half_precision(device: Device) -> None:
     matrix, x = _matrix(dtype="f4"), _whole(_N, 5, dtype="e")
     np.testing.assert_array_equal(mdhnp.matmul(matrix, x, dtype="e"), (matrix @ x.astype("f4")).astype("e"))
+    for x in (_whole(_N, 5, dtype="f4"), _whole(_N, dtype="f4")):
+        for form in FORMATS:
+            assert mdhnp.matmul(_as(matrix, form), x, dtype="f8").dtype == np.float64
 
 
 def _listed(dtype: str) -> Any:

@@ -283,7 +283,8 @@ def _describe(
     out = contiguous("R", (finish or scalar).dtypes[0], shape, tuple(range(kept)))
     combine = (CC,) * kept + (functions.combine,) * (rank - kept)
     h = MdHom(shape, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
-    known = ring is None and count == 2 and layout.grouped and len(places) == 1 and dtype in (None, out.dtype)
+    usual = ring is None and out.dtype == np.result_type(*[x.dtype for x in operands])
+    known = usual and count == 2 and layout.grouped and len(places) == 1
     return Described(h, numpy=_scipys_function(layout, h) if known else None)
 
 
