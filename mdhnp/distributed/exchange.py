@@ -7,7 +7,7 @@ behind them in their device's queue.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -204,19 +204,24 @@ def _pass(copies: Sequence[Copy], meanwhile: Callable[[], None]) -> None:
                     is_read = piece.is_read()
                 if is_read:
                     with named(taker):
-                        written.setdefault(taker, []).append(piece.write(taker, target, marks[taker]))
+                        piece.write(taker, target, marks[taker], written.setdefault(taker, []))
                 else:
                     left.append((giver, piece, taker, target))
             if len(left) == len(pieces):
                 time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
             pieces = left
     finally:  # whatever failed: nothing is put where it is written meanwhile
-        for taker, events in written.items():
-            with named(taker):
-                relay.wait_for(taker, events)
+        with ExitStack() as waits:
+            for taker, events in written.items():
+                waits.callback(_wait_for, taker, events)
     for one, target in zip(copies, targets, strict=True):
         if target is not one.target and one.taker is not None:
             make(one.target, one.taker)[...] = make(target, one.taker)
+
+
+def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:
+    with named(taker):
+        relay.wait_for(taker, events)
 
 
 def _room(one: Copy) -> View:

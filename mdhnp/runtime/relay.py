@@ -59,8 +59,8 @@ class Piece:
         pending.settled(self._device)
         return True
 
-    def write(self, device: Device, view: Array, after: cl.Event) -> cl.Event:
-        """Write them to a view in C order, after a mark of its device, and give the event of that.
+    def write(self, device: Device, view: Array, after: cl.Event, written: list[cl.Event]) -> None:
+        """Write them to a view in C order, after a mark of its device, and add the event of that.
 
         That this fails is told by whoever next waits for the device.
         """
@@ -70,7 +70,7 @@ class Piece:
             copy = cl.enqueue_copy(
                 queue, block.buffer, self._memory, dst_offset=offset, is_blocking=False, wait_for=[after]
             )
+            written.append(copy)  # before anything fails
             queue.flush()
         pending.watch(device, copy)  # which holds the memory
         changed(view)
-        return copy
