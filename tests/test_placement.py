@@ -120,6 +120,7 @@ def test_rates_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     assert (first.sending.bandwidth < inf) == (device.kind == "gpu")
     assert min(first.numpy.memory, first.numpy.copying, first.numpy.threads32) > 0
     machine._known.clear()
+    monkeypatch.setattr(machine, "_PROCESSES", 1)
     monkeypatch.setattr(machine, "_MEASURES", {})
     assert machine_of(device, large=True) == first
     for damaged in ([], {"sending": 1}, {"memory": "x"}, {"peak": 1.0}, {"numpy": {"memory": None}}):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
 
-#: Arrays whose reach is remembered, the last ones.
+#: Arrays whose reach is remembered.
 _MOST = 64
 #: Elements that kernels count.
 COUNTED = 2**31 - 1
@@ -49,6 +49,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
         return None if view.size else 0
     (largest,) = _reaching(device, view.dtype, layout).new((view,))
     reached = int(resident.download(device, largest)[0]) + 1
+    _known.pop(key, None)  # the last in line
     _known[key] = _Known(weakref.ref(memory), version, reached)
     if len(_known) > _MOST:
         with suppress(StopIteration, RuntimeError):  # other threads put some in, too
