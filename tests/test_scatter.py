@@ -216,7 +216,7 @@ def test_calls(name: str, host: Any, device: Device) -> None:
         ("edges of a graph", 3, 3, 15, "target: index 15 at position"),
     ],
 )
-def test_indices_outside(name: str, number: int, position: Any, value: int, said: str, device: Device) -> None:
+def test_indices_outside(name: str, number: int, position: Any, value: int, said: str, where: Device) -> None:
     s = SCATTERINGS[name]
     arrays = [a.copy() for a in s.arrays]
     arrays[number][position] = value

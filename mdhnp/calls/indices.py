@@ -67,7 +67,7 @@ def looking(
         for h, inputs, made, axes in asked:
             if axes is not None and all([here.inside(inputs[n], axis) for n, axis in axes.items()]):
                 continue
-            sources = {*h.looked_at} - made
+            sources = h.index_sources  # also those by which others are read that are looked at
             arrays = [
                 here.read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)
             ]
