@@ -119,7 +119,7 @@ def test_allpairs_of_text_that_walks_over_rows(device: Device) -> None:
         same(product(a, np.swapaxes(a, -1, -2)), a @ np.swapaxes(a, -1, -2))
     a, b = numbers((6, 4), "f4"), numbers((4, 5), "f4", 1)
     same(product(mdhnp.asarray(a, device=device), b).numpy(), a @ b)
-    assert str(product.bind(a, b)) == "md_hom(func, (++, ++)) ∘ (A[i,0:4], B[0:4,j]) -> O0[i,j]"
+    assert str(product.bind(a, b)) == "md_hom(func(x0, x1), (++, ++)) ∘ (A[i,0:4], B[0:4,j]) -> O0[i,j]"
     ends = "void f(const global float *r, int d, int s, const global float *c, int e, int t, float *x, int *n) {"
     first, length = skeletons.allpairs(ends + "*x = r[0] - c[0], *n = d + e; }", results=("f4", "i4"))(a, b)
     same(first, a[:, :1] - b[0])
