@@ -31,7 +31,7 @@ class Portion(NamedTuple):
 def portions(task: Task, dim: int, known: Known) -> tuple[Portion, ...]:
     """Give the points, along a dimension, that read what is known, then those before and behind them.
 
-    None where all are known, or where one of four at an end lacks something.
+    None where all of them do, or where a border would be a quarter of the extent.
     """
     h = task.mdhom
     if not isinstance(h, MdHom) or len(h.outputs) != 1 or h.combine[dim].kind != "cc":
