@@ -128,7 +128,8 @@ def test_sums_of_one_operand_alone_come_first(text, dtypes) -> None:
         ("ab->a", [(300, 64)], "c8", "numpy.einsum"),
         ("ab->a", [(300, 65)], "c8", "numpy.add.reduce"),  # which adds more exactly than one after the other
         ("ab->a", [(30, 1000)], "f4", "numpy.add.reduce"),
-        ("a,b->ab", [(60,), (70,)], "f8", "numpy.einsum"),
+        ("a,b->ab", [(60,), (70,)], "f8", "numpy.multiply"),
+        ("a,b->ab", [(60,), (70,)], "i8", "numpy.einsum"),
         ("a,b->ab", [(60,), (70,)], "c8", "numpy.multiply"),
         ("b,ab->ab", [(70,), (60, 70)], "f8", "numpy.multiply"),
         ("abc,bc->ac", [(30, 11, 20), (11, 20)], "c8", "numpy.einsum"),  # matrices that BLAS does not read
