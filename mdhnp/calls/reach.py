@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.calls.sorting import executable
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # which load OpenCL
 _MOST = 64
 #: Elements that kernels count.
 COUNTED = 2**31 - 1
+_REACHED = np.dtype(np.uint64)
 
 
 class _Known(NamedTuple):
@@ -47,7 +49,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
     layout = Layout.of(view)
     if not view.size or not layout.contiguous or view.size > COUNTED:
         return None if view.size else 0
-    (largest,) = _reaching(device, view.dtype, layout).new((view,))
+    (largest,) = _reaching(device, view.dtype, view.size).new((view,))
     reached = int(resident.download(device, largest)[0]) + 1
     _known.pop(key, None)  # the last in line
     _known[key] = _Known(weakref.ref(memory), version, reached)
@@ -58,10 +60,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def _reaching(device: "Device", dtype: "np.dtype[Any]", layout: Layout) -> "Executable":
+def _reaching(device: "Device", dtype: "np.dtype[Any]", count: int) -> "Executable":
     from mdhnp.codegen.reach import reaching
-    from mdhnp.runtime.executable import Executable
 
-    program = reaching(dtype, layout.nbytes // dtype.itemsize, device.caps)
-    total = np.dtype(np.uint64)
-    return Executable(device, program, [layout], [Layout((1,), (8,), 8)], resident=True, results=[((1,), total)])
+    return executable(device, reaching(dtype, count, device.caps), [((count,), dtype)], [((1,), _REACHED)])
