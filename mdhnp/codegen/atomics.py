@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl import atomics
-from mdhnp.codegen.program import Kernel, Program
-from mdhnp.codegen.radix import offsets, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.codegen.radix import of_each, work_group
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps
 
@@ -24,6 +24,4 @@ def combining(
     # Only NVIDIA's GPUs are known to have subgroups.
     source = atomics.text(operation, dtype, index, items, nvidia=caps.subgroup > 0, offsets=caps.offsets)
     arrays = [Argument("input", 0), Argument("input", 1), Argument("output", 0)]
-    arguments = (*arrays, *(Argument("size", n) for n in range(3)), *offsets(arrays, caps))
-    launched = -(-number * columns // items) * items
-    return Program(source, (Kernel("combine_all", launched, items, arguments),), (), (number * columns, columns, rows))
+    return of_each(source, "combine_all", arrays, number * columns, (number * columns, columns, rows), caps)

@@ -67,19 +67,17 @@ class _Sort:
         """The largest number of elements of a work-item."""
         return min(_BYTES // self.dtype.itemsize, _MOST)
 
-    def only(self, source: str, name: str, global_size: int, local_size: int, sizes: tuple[int, ...]) -> Program:
-        """Give the program of one kernel, which takes the arrays and sizes."""
-        arrays = [Argument("input", 0), *(Argument("output", n) for n in range(self.values + self.places))]
-        arguments = [*arrays, *(Argument("size", n) for n in range(len(sizes))), *offsets(arrays, self.caps)]
-        return Program(source, (Kernel(name, global_size, local_size, tuple(arguments)),), (), sizes)
+    @property
+    def arrays(self) -> list[Argument]:
+        """What is given and wanted."""
+        return [Argument("input", 0), *(Argument("output", n) for n in range(self.values + self.places))]
 
 
 def _comparing(sort: _Sort) -> Program:
     """Give the program that compares all elements of each row with all."""
     _, items = work_group(sort.caps)
-    launched = -(-sort.rows * sort.count // items) * items
     source = short_rows.comparing(sort.dtype, items, **sort.wanted)
-    return sort.only(source, "compare", launched, items, (sort.count, sort.rows))
+    return of_each(source, "compare", sort.arrays, sort.rows * sort.count, (sort.count, sort.rows), sort.caps)
 
 
 def _in_work_groups(sort: _Sort) -> Program | None:
@@ -93,7 +91,7 @@ def _in_work_groups(sort: _Sort) -> Program | None:
     if items > sort.caps.max_work_group or room > sort.caps.local_memory:
         return None
     source = short_rows.exchanging(sort.dtype, lanes, items, each, **sort.wanted)
-    return sort.only(source, "exchange", sort.rows * items, items, (sort.count,))
+    return one_kernel(source, "exchange", sort.arrays, (sort.rows * items, items), (sort.count,), sort.caps)
 
 
 def _in_passes(sort: _Sort) -> Program:
@@ -153,6 +151,22 @@ class _Passes:
 
     def _sizes(self, n: int) -> tuple[Argument, ...]:
         return (_COUNT, _TILES, Argument("size", 2 + n))
+
+
+def one_kernel(
+    source: str, name: str, arrays: Sequence[Argument], items: tuple[int, int], sizes: tuple[int, ...], caps: DeviceCaps
+) -> Program:
+    """Give the program of one kernel, which takes arrays and sizes; `items` are work-items, and those of a group."""
+    arguments = (*arrays, *(Argument("size", n) for n in range(len(sizes))), *offsets(arrays, caps))
+    return Program(source, (Kernel(name, *items, arguments),), (), sizes)
+
+
+def of_each(
+    source: str, name: str, arrays: Sequence[Argument], results: int, sizes: tuple[int, ...], caps: DeviceCaps
+) -> Program:
+    """Give the program of one kernel, each of whose work-items gives one of so many results."""
+    _, items = work_group(caps)
+    return one_kernel(source, name, arrays, (-(-results // items) * items, items), sizes, caps)
 
 
 def offsets(arrays: Sequence[Argument], caps: DeviceCaps) -> list[Argument]:
