@@ -62,25 +62,25 @@ def _numbers(machine: Machine, device: Device, part: str) -> dict[str, Any]:
     """Return a part of a machine's numbers, by their names; NumPy's on large arrays are the same for all devices."""
     key = ("" if part == "host" else device.identity, part)
     if key not in _known:
-        kept = cache().machine(device.identity).get(part)
+        record = cache().machine(device.identity)
+        kept = record.get(part)
         try:
             if not kept:
                 raise ValueError
             machine.measured(kept)
         except (AttributeError, OverflowError, TypeError, ValueError):  # nothing is known, or it is damaged
             kept = None
-        _known[key] = _measured(device, part, kept)
+        _known[key] = _measured(device, part, kept, record.get("processes", 1))
     return _known[key]
 
 
-def _measured(device: Device, part: str, kept: dict[str, Any] | None) -> dict[str, Any]:
-    """Measure what is not known of a part, or may be better in a later process: less is other work's doing."""
-    number = cache().machine(device.identity).get("processes", 1) if kept else 0
-    if kept and (part != "small" or not isinstance(number, int) or number >= _PROCESSES):
+def _measured(device: Device, part: str, kept: dict[str, Any] | None, processes: Any) -> dict[str, Any]:
+    """Measure what is not known of a part, or, after few `processes`, may be better: less is other work's doing."""
+    if kept and (part != "small" or not isinstance(processes, int) or processes >= _PROCESSES):
         return kept
     found = _MEASURES[part](device)
     better = _best(kept, found) if kept else found
-    several = {"processes": number + 1} if part == "small" else {}
+    several = {"processes": processes + 1 if kept else 1} if part == "small" else {}
     cache().set_machine(device.identity, {**cache().machine(device.identity), part: better, **several})
     return better
 
