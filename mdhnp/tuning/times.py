@@ -6,7 +6,6 @@ this process measures is known at once, and written for others.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf, prod
 from statistics import median
 from types import MappingProxyType
@@ -73,10 +72,10 @@ def judge(what: Computation, device: Device, won: str, calls: Mapping[str, Seque
     """
     known, key = _known(device), _key_of(what, device)
     best = min([median_of(each) for plan, each in calls.items() if plan != won])
-    verdict = Verdict(won, best / median_of(calls[won]), max([_noise(each) for each in calls.values()]), 0)
+    margin, noise = best / median_of(calls[won]), max([_noise(each) for each in calls.values()])
     before = known.before.get(key)
     agreed = before.processes if before is not None and before.plan == won else 0
-    verdict = replace(verdict, processes=agreed + (verdict.margin > verdict.noise))
+    verdict = Verdict(won, margin, noise, agreed + (margin > noise))
     known.verdicts[key] = verdict
     cache().set_verdict(key, verdict)
     return verdict
