@@ -58,6 +58,7 @@ def defined_names(source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([found.group(2) for found in _definitions(source)]))
 
 
+@lru_cache(maxsize=256)
 def is_only_functions(source: str) -> bool:
     r"""Whether OpenCL C text is definitions of functions alone, so that it means the same beside any other text.
 
