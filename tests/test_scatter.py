@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,14 @@ from ir_run import run
 from ir_walk import walk_all
 from random_functions import Seeded
 from running import execute, lowered
-from scatterings import SCATTERINGS, SUM, SUM_ROWS, put_at, same, to, whole
+from scatterings import SCATTERINGS, SUM, SUM_ROWS, Scattering, put_at, same, to, whole
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
 from mdhnp import config, native
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
-from mdhnp.mdh import Sorting, cc, cut, interpret, md_hom, ps, pw, scattered
+from mdhnp.mdh import Graph, Sorting, cc, cut, in_pieces, interpret, md_hom, pieces, ps, pw, scattered
 from mdhnp.mdh.scatter import _grouped, _order
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import IllegalSchedule
@@ -69,6 +70,53 @@ def test_procedures_read_what_there_is(name: str, caps: Any) -> None:
     outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
     run(program, built, arrays, outputs)
     _assert_equal(outputs, s.by_numpy(*s.arrays))
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have few points cut in pieces, of four."""
+    monkeypatch.setattr(pieces, "_FEW", 1)
+    monkeypatch.setattr(pieces, "_SHORT", 4)
+
+
+def _in_pieces(s: Scattering, arrays: Sequence[Array]) -> tuple[Graph, list[Array]]:
+    """The steps that combine pieces, and what these are given."""
+    small, sortings = scattered(s.mdhom(arrays))
+    graph, sortings = in_pieces(Graph.of(small), sortings)
+    return graph, [*arrays, *[a for sorting in sortings for a in sorting.sort(arrays[sorting.source])]]
+
+
+@pytest.mark.parametrize("name", SCATTERINGS)
+def test_pieces_are_combined_by_definition(name: str, short: None) -> None:
+    s = SCATTERINGS[name]
+    graph, arrays = _in_pieces(s, s.arrays)
+    assert len(graph.steps) == (1 if name in ("half precision", "of nothing") else 2)
+    _assert_equal(graph.interpret(*arrays), s.by_numpy(*s.arrays))
+
+
+@pytest.mark.parametrize("name", ["rows", "sums of rows", "two results", "edges of a graph"])
+@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
+def test_procedures_of_pieces(name: str, caps: Any, short: None) -> None:
+    s = SCATTERINGS[name]
+    graph, values = _in_pieces(s, s.arrays)
+    for step in graph.steps:
+        stages = lowered(step.mdhom)
+        used = [default(one.mdhom, caps) for one in stages]
+        program, built = generate(stages, used, caps, default), procedures(stages, used, caps, default)
+        walk_all(program, built, stages, steps=10**6)
+        outputs = [unwritten(v.shape, v.dtype) for v in step.mdhom.outputs]
+        run(program, built, [values[p] for p in step.inputs], outputs)
+        values += outputs
+    _assert_equal([values[r] for r in graph.results], s.by_numpy(*s.arrays))
+
+
+def test_an_operator_whose_order_matters_has_no_pieces(short: None) -> None:
+    def first(a: Any, b: Any) -> Any:
+        return np.where(a == -1, b, a)
+
+    last = pw(first, identity=-1.0, commutative=False)
+    small, sortings = scattered(md_hom(same, {"i": last}, "x[i] -> y[s[i]]").bind(np.ones(9), np.zeros(9, int), s=2))
+    assert len(in_pieces(Graph.of(small), sortings)[0].steps) == 1
 
 
 @pytest.mark.parametrize("name", SCATTERINGS)

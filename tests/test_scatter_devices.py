@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scatterings import put_at, to, whole
+from scatterings import put_at, same, to, whole
 from schedules import CAPS
 from separate import separate
 
@@ -17,6 +17,7 @@ import mdhnp
 from mdhnp import config
 from mdhnp.calls import sorting
 from mdhnp.codegen.atomics import combining
+from mdhnp.mdh import Sorting, cc, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.transfers import watched
 
@@ -35,6 +36,39 @@ def test_devices_with_memory_of_their_own_sort_themselves(dtype: str, size: int,
     order, begin = sorting.group(mdhnp.asarray(indices, device=separate(device)), places)
     np.testing.assert_array_equal(order.numpy(), np.argsort(keys, kind="stable"))
     np.testing.assert_array_equal(begin.numpy(), np.searchsorted(np.sort(keys), np.arange(places + 1)))
+
+
+@pytest.mark.parametrize(
+    ("size", "places", "piece"), [(20_000, 50, 64), (5000, 70_000, 16), (999, 1, 1000), (64, 3, 8)]
+)
+def test_devices_cut_what_they_sort_in_pieces(size: int, places: int, piece: int, device: Device) -> None:
+    few = (places * _RNG.random(size) ** 6).astype("i8")
+    for indices in (few, few * 0 + places - 1, _RNG.integers(-places, places, size)):
+        found = sorting.group(mdhnp.asarray(indices, device=separate(device)), places, piece)
+        for got, want in zip(found, Sorting(0, "s", "", places, (size,), piece).sort(indices), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize(("size", "places", "rest"), [(20_000, 50, (5,)), (50_000, 3, ()), (9000, 20_000, (2, 3))])
+def test_few_places_of_many_points(size: int, places: int, rest: tuple[int, ...], device: Device) -> None:
+    """Their points are combined in pieces: as by NumPy, and to the same bits in each call."""
+    indices = (places * _RNG.random(size) ** 6).astype("i8") - places
+    start, values = whole(places, *rest), whole(size, *rest)
+    there = separate(device)
+    at, b = (mdhnp.asarray(x, device=there) for x in (indices, values))
+    axes = ",j,k,l"[: 2 * len(rest)]
+    sums = mdhnp.md_hom(same, {"i": pw("add")} | dict.fromkeys("jkl"[: len(rest)], cc), f"X[i{axes}] -> Y[s[i]{axes}]")
+    fused = mdhnp.fuse(lambda x, s: np.sqrt(np.abs(sums(x * 2, s, s=places))))
+    with config(host="never"):
+        for name in ("add", "maximum"):
+            a = mdhnp.asarray(start, device=there)
+            getattr(mdhnp, name).at(a, at, b)
+            np.testing.assert_array_equal(a.numpy(), put_at(getattr(np, name), start.copy(), indices, values))
+        want = put_at(np.add, np.zeros_like(start), indices, values)
+        np.testing.assert_array_equal(sums(b, at, s=places).numpy(), want)
+        np.testing.assert_allclose(fused(b, at).numpy(), np.sqrt(np.abs(2 * want)), 1e-6)
+        floats = mdhnp.asarray(_RNG.random(values.shape, np.float32), device=there)
+        assert sums(floats, at, s=places).numpy().tobytes() == sums(floats, at, s=places).numpy().tobytes()
 
 
 @pytest.mark.parametrize("rest", [(), (5,)])

@@ -148,6 +148,8 @@ def _planned(
     """Describe and plan a call; gives the description where planning takes OpenCL, which was loaded for it."""
     routine: Routine = given.what[0]
     computed = given.computed or described(given.what, arrays)  # which calls functions of users, so once
+    if computed.sortings and given.device is not None and given.device.own_memory:
+        computed = computed.in_pieces()
     take, held = computed.take, computed.constants
     if held:  # where the operands are
         held = held if given.device is None else on_device(held, given.device, routine.convert)

@@ -60,7 +60,7 @@ def looking(
         for s in sortings:
             view = found[s.source]
             if away is not None and view.ndim == 1 and view.size and here.inside(s.source, s.extent):
-                found += [each._view for each in group(make(view, away), s.extent)]
+                found += [each._view for each in group(make(view, away), s.extent, s.piece)]
             else:
                 sent = s.sort(here.read(s.source))
                 found += sent if away is None else [away.memory.upload(away, each) for each in sent]

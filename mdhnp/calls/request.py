@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import Computation, Graph, Sorting
+from mdhnp.mdh import Computation, Graph, Sorting, in_pieces
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -64,6 +64,14 @@ class Described(NamedTuple):
     def graph(self) -> Graph:
         """The steps: one, of an MDH."""
         return graph_of(self.mdhom)
+
+    def in_pieces(self) -> "Described":
+        """The same where points that were sorted are combined in pieces, for devices of many work-items."""
+        computed, sortings = in_pieces(self.graph, self.sortings)
+        written, at_once = (
+            None if g is None else in_pieces(graph_of(g), self.sortings)[0] for g in (self.written, self.at_once)
+        )
+        return self._replace(mdhom=computed, sortings=sortings, written=written, at_once=at_once)
 
     def inputs(self, operands: Sequence[Array]) -> tuple[Array, ...]:
         """Give the MDH's inputs but for constants."""

@@ -34,13 +34,23 @@ def work_group(caps: DeviceCaps) -> tuple[int, int]:
     return (caps.subgroup, _ITEMS) if caps.subgroup else (1, _ITEMS_ALONE)
 
 
-def sorting(dtype: "np.dtype[Any]", rows: int, count: int, caps: DeviceCaps, *, values: bool, places: bool) -> Program:
+def sorting(
+    dtype: "np.dtype[Any]",
+    rows: int,
+    count: int,
+    caps: DeviceCaps,
+    *,
+    values: bool,
+    places: bool,
+    bits: int | None = None,
+) -> Program:
     """Give the program that sorts rows of `count` elements each, equal ones in their order.
 
     The input is one array of rows, in C order. The outputs are the `values`, their `places` in the row, of int64, or
-    both. There are at most 2^31 - 1 elements, and at least one.
+    both. There are at most 2^31 - 1 elements, and at least one. Where it is known that whole numbers differ in their
+    last `bits` only, fewer passes sort them.
     """
-    sort = _Sort(dtype, rows, count, caps, values, places)
+    sort = _Sort(dtype, rows, count, caps, values, places, -(-(bits or 8 * dtype.itemsize) // radix.DIGIT))
     if count <= _FEW:
         return _comparing(sort)
     return _in_work_groups(sort) or _in_passes(sort)
@@ -56,6 +66,8 @@ class _Sort:
     caps: DeviceCaps
     values: bool
     places: bool
+    #: Digits that differ, each of which takes a pass.
+    digits: int
 
     @property
     def wanted(self) -> dict[str, bool]:
@@ -100,18 +112,18 @@ def _in_passes(sort: _Sort) -> Program:
     rows, count, size = sort.rows, sort.count, sort.dtype.itemsize
     tiles = -(-count // (items * sort.most))
     few = tiles <= _FEW_TILES
-    source = radix.text(sort.dtype, lanes, items, sort.most, few_tiles=few, **sort.wanted)
+    source = radix.text(sort.dtype, lanes, items, sort.most, digits=sort.digits, few_tiles=few, **sort.wanted)
     passes = _Passes(sort)
     keys, indices = [rows * count * size] * passes.exchanged, [rows * count * 4] * (passes.exchanged * sort.places)
     summing = rows * _DIGITS * (1 if few else items)
     kernels = []
-    for n in range(size):
-        counting, moving = radix.names(n == 0, n == size - 1)
+    for n in range(sort.digits):
+        counting, moving = radix.names(n == 0, n == sort.digits - 1)
         kernels.append(Kernel(counting, rows * tiles * items, items, passes.counting(n)))
         kernels.append(Kernel("sum_counts", summing, items, (_COUNTS, _TOTALS, _TILES)))
         kernels.append(Kernel(moving, rows * tiles * items, items, passes.moving(n)))
     totals = rows * _DIGITS * 4
-    sizes = (count, tiles, *range(0, 8 * size, radix.DIGIT))
+    sizes = (count, tiles, *range(0, sort.digits * radix.DIGIT, radix.DIGIT))
     return Program(source, tuple(kernels), (totals * tiles, totals, *keys, *indices), sizes)
 
 
@@ -128,14 +140,14 @@ class _Passes:
     @property
     def exchanged(self) -> int:
         """Buffers that passes exchange, of keys, and of places."""
-        return min(self.sort.dtype.itemsize - 1, 2)
+        return min(self.sort.digits - 1, 2)
 
     def counting(self, n: int) -> tuple[Argument, ...]:
         keys = self._keys(n)
         return (keys, _COUNTS, *self._sizes(n), *offsets([keys], self.sort.caps))
 
     def moving(self, n: int) -> tuple[Argument, ...]:
-        sort, first, last = self.sort, n == 0, n == self.sort.dtype.itemsize - 1
+        sort, first, last = self.sort, n == 0, n == self.sort.digits - 1
         given = radix.buffers(first, last, sort.values, sort.places)
         moved = Argument("output", 0) if last else Argument("temporary", 2 + n % 2)
         ordered = Argument("output", int(sort.values)) if last else self._indices(n)

@@ -5,10 +5,10 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `check.py` says whether one has a meaning, `interpret.py`
 evaluates it plainly (the oracle of the tests), `graph.py` holds several, `fused.py` several that are one step,
 `logarithms.py` adds logarithms in two passes, `scatter.py` sorts points by the results that they belong to,
-`canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along any dimension, into tasks
-(`regions.py` its parts), `loop.py` several along one that they share, `stages.py` splits one into kernels' worth and
-recombines results of parts, for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in
-place of float16.
+`pieces.py` combines many of one result piece by piece, `canonical.py` names all calls that share a kernel by one form,
+`cut.py` cuts one along any dimension, into tasks (`regions.py` its parts), `loop.py` several along one that they share,
+`stages.py` splits one into kernels' worth and recombines results of parts, for which `arithmetic.py` puts pairs of
+reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -22,6 +22,7 @@ from mdhnp.mdh.indices import axes_of_indices, check_indices, put_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
+from mdhnp.mdh.pieces import in_pieces
 from mdhnp.mdh.regions import Part, bounded, contiguous, is_stretch, stretches
 from mdhnp.mdh.scatter import Sorting, scattered
 from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages
@@ -34,7 +35,7 @@ __all__ = [
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Sorting", "Stack", "Stage",
     "Step", "Task", "View", "Window", "along", "axes_of_indices", "bounded", "canonical", "cc", "chain",
     "check_indices", "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs", "footprints",
-    "grid", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom", "overlaps", "partial",
-    "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "shares", "sized", "slots", "stages",
-    "stretches", "trace", "unfused", "whole",
+    "grid", "in_pieces", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom", "overlaps",
+    "partial", "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "shares", "sized", "slots",
+    "stages", "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip

@@ -26,7 +26,9 @@ class Sorting(NamedTuple):
     """Points sorted by an input's elements, which say to which result each goes.
 
     What it gives are inputs of an MDH: of each axis of that input the sorted points' indices, and then where the points
-    of each result begin, and those of the last one end.
+    of each result begin, and those of the last one end. With a `piece`, also the number of each result's first piece,
+    and then where pieces begin, and the last one ends: pieces are of points of one result, so many at most, and some
+    of none.
     """
 
     #: The number of the input.
@@ -38,11 +40,14 @@ class Sorting(NamedTuple):
     extent: int
     #: The input's.
     shape: tuple[int, ...]
+    piece: int = 0
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Of the arrays that it gives."""
-        return (*[(prod(self.shape),)] * len(self.shape), (self.extent + 1,))
+        points, whole = prod(self.shape), (self.extent + 1,)
+        cut = [whole, (self.extent + points // self.piece + 1,)] if self.piece else []
+        return (*[(points,)] * len(self.shape), whole, *cut)
 
     def sort(self, elements: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], ...]:
         """Sort; elements less than 0 count from the last result. IndexError if one is none of a result.
@@ -62,7 +67,18 @@ class Sorting(NamedTuple):
                 f"{self.target}, which has {self.extent} elements"
             )
         several = len(self.shape) > 1
-        return (*(map(np.ascontiguousarray, np.unravel_index(order, self.shape)) if several else [order]), begin)
+        orders = map(np.ascontiguousarray, np.unravel_index(order, self.shape)) if several else [order]
+        return (*orders, begin, *self._cut(begin))
+
+    def _cut(self, begin: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], ...]:
+        """Give the first piece of each segment, and where pieces begin: where segments do, and at each so many points.
+
+        Of those that begin together the latter comes first, so that it is known how many are before.
+        """
+        if not self.piece:
+            return ()
+        ends = np.arange(self.piece, begin[-1] + 1, self.piece)
+        return np.arange(len(begin)) + begin // self.piece, np.sort(np.concatenate([begin, ends]))
 
 
 def _inside(elements: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:

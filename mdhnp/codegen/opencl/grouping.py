@@ -1,4 +1,4 @@
-"""OpenCL C text for what is done before and after indices are sorted: keys of them, and where each one's begin."""
+"""OpenCL C text for what is done before and after indices are sorted: keys of them, where each one's begin, pieces."""
 
 from typing import Any
 
@@ -29,6 +29,20 @@ _BEGINS = """\
         begin[at] = low;
     }
 """
+#: Pieces begin where segments do and at each `piece`-th key, in this order; of those that begin together the latter is
+#: first. So which one begins at a place is known from how many of both are before.
+_PIECES = """\
+    const long at = get_global_id(0);
+    if (at < count) {
+        const long here = begin[at];
+        first[at] = at + here / piece;
+        pieces[at + here / piece] = here;
+    }
+    if (at < n / piece) {
+        const long end = (at + 1) * piece;
+        pieces[at + 1 + keys[end - 1]] = end;
+    }
+"""
 
 
 def keys(dtype: "np.dtype[Any]", key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
@@ -44,3 +58,13 @@ def begins(key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
     parameters = [f"__global const {UNSIGNED[key.itemsize]} *keys", "__global long *begin"]
     shifted = ["keys", "begin"] if offsets else []
     return f"#define ITEMS {items}\n{SHIFT}" + kernel("begins", parameters, ["n", "count"], shifted, _BEGINS)
+
+
+def pieces(key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
+    """Give the text of ``cut``: each segment's first piece, and where pieces of at most `piece` keys begin."""
+    parameters = [
+        "__global const long *begin", f"__global const {UNSIGNED[key.itemsize]} *keys", "__global long *first",
+        "__global long *pieces",
+    ]  # fmt: skip
+    shifted = ["begin", "keys", "first", "pieces"] if offsets else []
+    return f"#define ITEMS {items}\n{SHIFT}" + kernel("cut", parameters, ["n", "count", "piece"], shifted, _PIECES)

@@ -194,6 +194,7 @@ def text(
     items: int,
     each: int,
     *,
+    digits: int,
     few_tiles: bool,
     values: bool,
     places: bool,
@@ -201,12 +202,12 @@ def text(
 ) -> str:
     """Give the text that sorts elements of a type by work-groups of `items`, `lanes` of which run together.
 
-    A tile has `each` elements for each item; where tiles are few, a work-item sums their counts, else a work-group.
-    Results are `values`, `places` or both. With `offsets`, arrays begin anywhere in their buffers.
+    It is by so many `digits`. A tile has `each` elements for each item; where tiles are few, a work-item sums their
+    counts, else a work-group. Results are `values`, `places` or both. With `offsets`, arrays begin anywhere in their
+    buffers.
     """
-    size = dtype.itemsize
     parts = [sums_text(lanes, items, each), keys_text(dtype, values, places), RANKS]
-    passes = [(n == 0, n == size - 1) for n in sorted({0, min(1, size - 1), size - 1})]
+    passes = [(n == 0, n == digits - 1) for n in sorted({0, min(1, digits - 1), digits - 1})]
     few = kernel("sum_counts", ["__global uint *counts", "__global uint *totals"], ["tiles"], [], _SUM_FEW)
     kernels = [few if few_tiles else summing()]
     kernels += [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
