@@ -81,7 +81,7 @@ def test_arrays_are_changed_without_copies_to_the_host(rest: tuple[int, ...], de
         with watched() as copies:
             mdhnp.add.at(a, at[1:], b[1:])
             mdhnp.add.at(a, at, b)
-        assert sum([c.nbytes for c in copies]) <= 8  # how far other indices reach
+        assert sum([c.nbytes for c in copies]) < indices.nbytes / 100  # how far other indices reach
         expected = put_at(
             np.add, put_at(np.add, put_at(np.add, start, indices, values), indices[1:], values[1:]), indices, values
         )

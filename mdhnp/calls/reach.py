@@ -43,14 +43,16 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
     key = (view.__array_interface__["data"][0], view.shape, view.strides, view.dtype.char)
     resident = device.memory
     memory, version = resident.lease_of(view), resident.version(view)
-    found = _known.get(key)
-    if found is not None and found.memory() is memory and found.version == version:
-        return found.reach
+    known = _known.get(key)
+    if known is not None and known.memory() is memory and known.version == version:
+        return known.reach
     layout = Layout.of(view)
     if not view.size or not layout.contiguous or view.size > COUNTED:
         return None if view.size else 0
     (largest,) = _reaching(device, view.dtype, view.size).new((view,))
-    reached = int(resident.download(device, largest)[0]) + 1
+    found = np.empty(largest.size, largest.dtype)  # a number of each work-group: few, and no second launch
+    resident.download_into(device, largest, found, device.queue)
+    reached = int(found.max()) + 1
     _known.pop(key, None)  # the last in line
     _known[key] = _Known(weakref.ref(memory), version, reached)
     if len(_known) > _MOST:
@@ -63,4 +65,6 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
 def _reaching(device: "Device", dtype: "np.dtype[Any]", count: int) -> "Executable":
     from mdhnp.codegen.reach import reaching
 
-    return executable(device, reaching(dtype, count, device.caps), [((count,), dtype)], [((1,), _REACHED)])
+    program = reaching(dtype, count, device.caps)
+    groups = program.kernels[0].global_size // program.kernels[0].local_size
+    return executable(device, program, [((count,), dtype)], [((groups,), _REACHED)])

@@ -1,7 +1,4 @@
-"""OpenCL C text that says how far indices reach: the largest of them, counted from either end.
-
-Each work-group writes the largest of some elements, and one work-group the largest of these.
-"""
+"""OpenCL C text that says how far indices reach: of each work-group's elements the largest, counted from either end."""
 
 from typing import Any
 
@@ -11,37 +8,29 @@ from mdhnp.codegen.opencl.counts import SHIFT, kernel
 from mdhnp.codegen.opencl.ctypes import memory_type
 
 #: An index of -1 reaches as far as 0, so that all are of an axis that is longer than the largest one.
-_REACH = """
-static inline ulong reach_of(TYPE x) {{ return {reach}; }}
-static inline ulong largest(ulong x, __local ulong *all) {{
+_TEXT = """\
+    __local ulong all[ITEMS];
     const int item = get_local_id(0);
-    all[item] = x;
+    ulong own = 0;
+    for (long at = get_global_id(0); at < n; at += get_global_size(0)) {{
+        const TYPE x = indices[at];
+        own = max(own, (ulong)({reach}));
+    }}
+    all[item] = own;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int n = ITEMS / 2; n > 0; n /= 2) {{
         if (item < n)
             all[item] = max(all[item], all[item + n]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }}
-    return all[0];
-}}
-"""
-_BODY = """\
-    __local ulong all[ITEMS];
-    ulong own = 0;
-    for (long at = get_global_id(0); at < n; at += get_global_size(0))
-        own = max(own, {element});
-    own = largest(own, all);
-    if (get_local_id(0) == 0)
-        {result}[get_group_id(0)] = own;
+    if (item == 0)
+        largest[get_group_id(0)] = all[0];
 """
 
 
 def text(dtype: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
-    """Give the text of ``reach`` and ``reach_of_all`` for work-groups of `items`, which is a power of 2."""
-    kind = memory_type(dtype)
-    reach = "x" if dtype.kind == "u" else "x < 0 ? ~x : x"
-    head = f"#define TYPE {kind}\n#define ITEMS {items}\n{SHIFT}{_REACH.format(reach=reach)}"
-    given, shifted = ["__global const TYPE *indices", "__global ulong *some"], ["indices"] if offsets else []
-    first = head + kernel("reach", given, ["n"], shifted, _BODY.format(element="reach_of(indices[at])", result="some"))
-    given, shifted = ["__global const ulong *some", "__global ulong *total"], ["total"] if offsets else []
-    return first + kernel("reach_of_all", given, ["n"], shifted, _BODY.format(element="some[at]", result="total"))
+    """Give the text of ``reach`` for work-groups of `items`, which is a power of 2."""
+    body = _TEXT.format(reach="x" if dtype.kind == "u" else "x < 0 ? ~x : x")
+    parameters, arrays = ["__global const TYPE *indices", "__global ulong *largest"], ["indices", "largest"]
+    head = f"#define TYPE {memory_type(dtype)}\n#define ITEMS {items}\n{SHIFT}"
+    return head + kernel("reach", parameters, ["n"], arrays if offsets else [], body)
