@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.runtime.results import new
+
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
@@ -63,10 +65,15 @@ def constant(few: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
     return found
 
 
+def converted(view: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Give elements in the host's memory in a type, in new memory and C order."""
+    made = empty(view.shape, dtype, None)
+    made[...] = view
+    return made
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device | None") -> npt.NDArray[Any]:
     """Give the view of new memory on a device, or of the host, of whatever values are there."""
     if device is None or not device.own_memory:
-        from mdhnp.runtime.results import maker
-
-        return maker([(shape, dtype)])()[0]
+        return new(shape, dtype)
     return device.memory.maker(device, [(shape, dtype)])()[0]

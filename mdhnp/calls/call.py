@@ -49,7 +49,7 @@ def call(
             memory_limit=memory_limit,
         )  # fmt: skip
         plain = precision is None and memory_limit is None and not owners
-        return observe.called(what if plain else None, False, operands, again)
+        return observe.called(what if plain else None, observe.Kind.ROUTINE, operands, again)
     mode = config.mode
     if precision is not None or memory_limit is not None:
         mode = mode.at(what[0].name, precision, memory_limit)

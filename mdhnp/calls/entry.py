@@ -110,9 +110,9 @@ class Entry:
         plain = self._take is self._give is self._looks is None
         self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
         seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
-        self.host = getattr(plan, "host", None) if self._give is None and seen else None
-        if self.host is not None and self._take is not None:
-            self.host = _taking(self._take, self.host[0]), self.host[1]
+        self.host = getattr(plan, "host", None) if seen else None
+        if self.host is not None and not (self._take is self._give is None):
+            self.host = _of_operands(self.host[0], self._take, self._give), self.host[1]
         self.unseen = None if watcher is None else _EACH - 1
 
     def run(self, operands: Sequence[Array]) -> Any:
@@ -133,5 +133,11 @@ class Entry:
         return scalar(results[0])
 
 
-def _taking(take: Callable[[Sequence[Array]], Sequence[Array]], compute: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *operands: compute(*take(operands))
+def _of_operands(
+    compute: Callable[..., Any],
+    take: Callable[[Sequence[Array]], Sequence[Array]] | None,
+    give: Callable[[Sequence[Any]], Any] | None,
+) -> Callable[..., Any]:
+    """Have a function take a call's operands, and give what the user gets."""
+    taking = compute if take is None else lambda *operands: compute(*take(operands))
+    return taking if give is None else lambda *operands: give((taking(*operands),))

@@ -15,6 +15,7 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import observe
 from mdhnp.calls.arrays import brought, device_of, wrapped
+from mdhnp.calls.recipes import is_constant
 from mdhnp.settings import config
 
 if TYPE_CHECKING:  # which loads OpenCL
@@ -39,8 +40,9 @@ def by_host(function: Function, *operands: Any, **options: Any) -> Any:
     Errors are those of :func:`computed`.
     """
     if observe.learning and observe.is_called():
-        what = partial(function, **options) if options else function
-        return observe.called(what, True, operands, partial(by_host, function, *operands, **options))
+        constant = all(map(is_constant, options.values()))
+        what = (partial(function, **options) if options else function) if constant else None
+        return observe.called(what, observe.Kind.READS, operands, partial(by_host, function, *operands, **options))
     device, plain = None, []
     for a in operands:
         if type(a) is Array:
@@ -63,6 +65,18 @@ def by_host(function: Function, *operands: Any, **options: Any) -> Any:
         return wrapped(found, device)
     arrays = [make(np.asarray(a), device) for a in found]  # sooner than by `wrapped`
     return type(found)(*arrays) if hasattr(found, "_fields") else tuple(arrays)
+
+
+def of_views(function: Function, x: Array, *others: Any, reads: bool = False) -> Any:
+    """Give what a function makes of the views of Arrays, as Arrays: views, wherever elements are, unless it `reads`.
+
+    All are on the device of the first one.
+    """
+    if observe.learning and observe.is_called():
+        again, kind = partial(of_views, function, x, *others), observe.Kind.READS if reads else observe.Kind.VIEWS
+        return observe.called(function, kind, (x, *others), again)
+    found = function(x._view, *[a._view if type(a) is Array else a for a in others])
+    return None if found is None else wrapped(found, x.device)
 
 
 def computed(function: Function, device: "Device", compute: Callable[[], Any]) -> Any:

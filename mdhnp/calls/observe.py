@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from mdhnp.process import process
@@ -21,6 +22,16 @@ _made: ContextVar["list[Made] | None"] = ContextVar("mdhnp_made", default=None)
 _lifted: ContextVar[tuple[tuple[Any, Any], ...]] = ContextVar("mdhnp_lifted", default=())
 
 
+class Kind(IntEnum):
+    """What is called: a routine, with its arguments, or a function of views; `compiled/method.c` knows them, too."""
+
+    ROUTINE = 0
+    #: Reads elements, so that they have to be the host's.
+    READS = 1
+    #: Gives views.
+    VIEWS = 2
+
+
 class Made(NamedTuple):
     """A call that a public function makes: what is called, on which operands, and what that gave.
 
@@ -28,7 +39,7 @@ class Made(NamedTuple):
     """
 
     what: Any
-    by_numpy: bool
+    kind: Kind
     operands: tuple[Any, ...]
     lifted: tuple[tuple[Any, Any], ...]
     result: Any
@@ -80,7 +91,7 @@ def calls() -> Iterator[list[Made]]:
             outer += made
 
 
-def called(what: Any, by_numpy: bool, operands: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+def called(what: Any, kind: Kind, operands: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
     """Make a call, and tell the block around of it, but not of those that it makes itself."""
     made = _made.get()
     if made is None:
@@ -91,7 +102,7 @@ def called(what: Any, by_numpy: bool, operands: tuple[Any, ...], compute: Callab
     finally:
         _made.reset(token)
         _lifted.set(())
-    made.append(Made(what, by_numpy, operands, lifted, result))
+    made.append(Made(what, kind, operands, lifted, result))
     return result
 
 

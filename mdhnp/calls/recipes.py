@@ -12,11 +12,11 @@ import numpy as np
 
 from mdhnp.arrays.array import Array
 from mdhnp.calls import observe
-from mdhnp.calls.observe import Made
+from mdhnp.calls.observe import Kind, Made
 
-#: What is called, whether that is a function of NumPy's on views, and where each operand is from: its number among
-#: arrays and numbers given, with the type that it gets if it is a number. None where there is no such call.
-Recipe = tuple[Any, bool, tuple[Any, ...]] | None
+#: What is called, of which kind that is, and where each operand is from: its number among arrays and numbers given,
+#: with the type that it gets if it is a number; of constants these alone, in a tuple. None where there is no such call.
+Recipe = tuple[Any, Kind, tuple[Any, ...]] | None
 
 
 def learning(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,6 +37,15 @@ def learning(function: Callable[..., Any]) -> Callable[..., Any]:
     return learn
 
 
+def is_constant(x: Any) -> bool:
+    """Whether it is what it is for ever, as numbers, text and tuples of these are."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
 def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe | Literal[False]:
     """Give the recipe of a call that was given arrays and numbers, made other calls, and gave a result.
 
@@ -46,6 +55,9 @@ def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe |
         return None
     only, sources = made[0], list[Any]()
     for x in only.operands:
+        if only.kind is not Kind.ROUTINE and is_constant(x):
+            sources.append((x,))
+            continue
         number = next((number for number, lifted in only.lifted if lifted is x), None)
         wanted = x if number is None else number
         places = [n for n, one in enumerate(given) if one is wanted]
@@ -54,4 +66,4 @@ def recipe_of(made: list[Made], given: tuple[Any, ...], result: Any) -> Recipe |
         if number is not None and len(places) > 1:
             return False
         sources.append(places[0] if number is None else (places[0], x.dtype))
-    return only.what, only.by_numpy, tuple(sources)
+    return only.what, only.kind, tuple(sources)

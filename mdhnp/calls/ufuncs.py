@@ -3,7 +3,7 @@
 Takes MDHs, gives functions of their inputs. It must not know devices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
@@ -16,7 +16,7 @@ import numpy as np
 from mdhnp.cost import passes
 from mdhnp.mdh import Function, Instruction, MdHom, View
 from mdhnp.mdh.combine import Which, extreme, first_extreme
-from mdhnp.mdh.function import evaluate_step, literal_value
+from mdhnp.mdh.function import evaluate_step, integer_power, literal_value
 from mdhnp.runtime.results import maker
 
 Compute = Callable[..., Any]
@@ -30,6 +30,8 @@ _SILENT = frozenset(
     less less_equal greater greater_equal logical_and logical_or logical_not where isnan conjugate
     """.split()  # noqa: SIM905
 )
+#: Operations that take the truth of any values.
+_LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 #: Operations whose results may be views.
 _VIEWS = ("param", "real", "imag")
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
@@ -76,8 +78,11 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     if None in aligned.values() or combined is None or (h.operator is not None and full not in shapes):
         return None
     name, combine = combined
-    values = _evaluator(scalar, h.extents, dims)
-    ending, final = None if finish is None else _evaluator(finish, h.extents, dims), finish or scalar
+    small = h.points * max([v.dtype.itemsize for v in (*h.inputs, *h.outputs)]) < _IN_PLACE
+    if combine is _count and small:
+        scalar = replace(scalar, results=(_before_truth(scalar, scalar.results[0]),))
+    values = _evaluator(scalar, h.extents, dims, small)
+    ending, final = None if finish is None else _evaluator(finish, h.extents, dims, small), finish or scalar
     copy = True if (finish or combine is None) and final.body[final.results[0]].op in _VIEWS else None
     if combine is None and np.broadcast_shapes((), *shapes) != full:  # the same along what nothing moves with
         combine, copy = partial(np.broadcast_to, shape=full), True
@@ -101,8 +106,11 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     natural = full if h.dims("ps") else tuple([h.extents[d] for d in kept if d is not None])
     itself = plain and len(h.accesses) == 1 and scalar.body[scalar.results[0]].op == "param"
     best: Compute = compute
-    if plain and combine is ending is None and isinstance(values, partial) and full == shape:
+    ordered = isinstance(values, partial) or (small and final.body[final.results[0]].op not in _VIEWS)
+    if plain and combine is ending is None and ordered and full == shape:
         best = values
+    elif plain and combine and ending and small and final.body[final.results[0]].op not in _VIEWS:
+        best = lambda *arrays: ending(combine(values(*arrays)), *arrays).reshape(shape)  # noqa: E731
     elif itself and h.operator and combine and ending is None and natural == shape and len(shape) < 2:
         best = combine  # whose result is contiguous, or a scalar
     silent = [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
@@ -144,7 +152,7 @@ def _combination(
     if scans:
         combine: Compute = partial(ufunc.accumulate, **options)
     elif ufunc is np.add and (scalar.dtypes[0].char, dtype.char, len(axes)) == ("?", "l", h.rank) and not keepdims:
-        return "numpy.count_nonzero", lambda values: np.intp(np.count_nonzero(values))
+        return "numpy.count_nonzero", _count
     elif ufunc is np.add and dtype.char in "fd" and axes == tuple(range(axes[0], h.rank)) and h.points >= MANY:
         combine = partial(_sum_of_rows, keepdims=keepdims, **options)
     else:
@@ -152,6 +160,10 @@ def _combination(
         combine = partial(reduce, keepdims=keepdims, **options)
     name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
     return name, combine if dtype.char != "e" else lambda values: combine(values).astype(dtype)
+
+
+def _count(a: Any) -> Any:
+    return np.intp(np.count_nonzero(a))
 
 
 def _sum_of_rows(a: Any, axis: tuple[int, ...], dtype: np.dtype[Any], keepdims: bool) -> Any:
@@ -188,6 +200,12 @@ def _before_casts(f: Function, n: int) -> Instruction:
     return _before_casts(f, step.args[0]) if step.op == "cast" else step
 
 
+def _before_truth(f: Function, n: int) -> int:
+    """Return the value that another one of a function is the truth of, for what takes the truth of any."""
+    step = f.body[n]
+    return _before_truth(f, step.args[0]) if (step.op, step.dtype.kind) == ("cast", "b") else n
+
+
 def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Compute | None, tuple[int, ...]] | None:
     """Return what gives a view with axes for dimensions, None for the array itself, and its shape.
 
@@ -219,8 +237,16 @@ def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Co
     return (lambda a: a[(*ranges, ...)].transpose(axes)[spread]), shape
 
 
-def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Compute:
-    """Return NumPy's functions for a scalar function of one result, on arrays, one a parameter."""
+def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int], small: bool) -> Compute:
+    """Return NumPy's functions for a scalar function of one result, on arrays, one a parameter.
+
+    The result is in C order where it is `small`.
+    """
+    body = [
+        replace(step, args=tuple([_before_truth(f, a) for a in step.args])) if step.op in _LOGICAL else step
+        for step in f.body
+    ]
+    f = replace(f, body=tuple(body))
     (last,), live = f.results, f.live()
     final = {a: n for n in live for a in f.body[n].args}
     grid = [np.arange(n).reshape([n if d == e else 1 for e in dims]) for d, n in enumerate(extents)]
@@ -253,15 +279,42 @@ def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Comp
     if not steps and last in given:
         return lambda *arrays: arrays[given[last]]
     only = steps[0][1] if len(steps) == 1 and [given.get(a) for a in steps[0][2]] == [*range(len(given))] else None
-    return partial(only, order="C") if isinstance(only, np.ufunc) and len(given) == len(f.parameters) else compute
+    if isinstance(only, np.ufunc) and len(given) == len(f.parameters):
+        return partial(only, order="C")
+    called = [(n, each, args) for n, each, args, _ in steps]
+    return _written(called, given, fixed, len(f.parameters)) if small and steps else compute
+
+
+def _written(
+    steps: Sequence[tuple[int, Compute, Sequence[int]]], given: Mapping[int, int], fixed: Mapping[int, Any], count: int
+) -> Compute:
+    """Return what computes steps one after the other, without a loop, of which the last one is in C order.
+
+    Steps are the number of their value, a function, and the numbers of its operands; `given` are those of parameters.
+    """
+    names = {n: f"x{p}" for n, p in given.items()} | {n: f"c{n}" for n in fixed} | {n: f"v{n}" for n, _, _ in steps}
+    lines = [f"v{n} = f{n}({', '.join([names[a] for a in args])})" for n, _, args in steps]
+    last, each, _ = steps[-1]
+    if isinstance(each, np.ufunc):
+        lines[-1] = f"{lines[-1][:-1]}, order='C')"
+    else:
+        lines.append(f"v{last} = asarray(v{last}, order='C')")
+    text = "\n    ".join([f"def compute({', '.join([f'x{p}' for p in range(count)])}):", *lines, f"return v{last}"])
+    scope: dict[str, Any] = {f"c{n}": value for n, value in fixed.items()} | {f"f{n}": each for n, each, _ in steps}
+    scope["asarray"] = np.asarray
+    exec(text, scope)
+    return cast(Compute, scope["compute"])
 
 
 def _function_of(f: Function, n: int) -> Compute:
     """Return what computes an instruction of arrays: the ufunc that gives its type, if one does."""
     step = f.body[n]
-    ufunc = getattr(np, step.op, None)
-    if isinstance(ufunc, np.ufunc) and (step.op, step.dtype.kind) not in (("power", "i"), ("expm1", "c")):
-        types = tuple([f.body[a].dtype for a in step.args])
+    ufunc, types = getattr(np, step.op, None), tuple([f.body[a].dtype for a in step.args])
+    if step.op == "where" and types[1:] == (step.dtype,) * 2:
+        return np.where
+    if (step.op, step.dtype.kind) == ("power", "i"):
+        return integer_power
+    if isinstance(ufunc, np.ufunc) and (step.op, step.dtype.kind) != ("expm1", "c"):
         with suppress(TypeError):  # of types that are converted before
             if ufunc.resolve_dtypes((*types, None)) == (*types, step.dtype):
                 return ufunc

@@ -236,22 +236,36 @@ is_located(PyObject *operand, PyObject **view, PyObject **device)
     return 0;
 }
 
-/* Give a tuple of ndarrays as one of Arrays; NULL, without an error, for another one. */
+/* Give an ndarray, or a scalar of NumPy's, as an Array; NULL, maybe without an error, for what is neither. */
+static PyObject *
+as_array(PyObject *result, PyTypeObject *kind, PyObject *device)
+{
+    if (PyArray_CheckExact(result))
+        return wrapped(kind, result, device);
+    PyObject *view = PyArray_CheckScalar(result) && !PyArray_Check(result) ? PyArray_FromScalar(result, NULL) : NULL;
+    PyObject *made = view == NULL ? NULL : wrapped(kind, view, device);
+    Py_XDECREF(view);
+    return made;
+}
+
+/* Give a tuple of results as one of Arrays, with the names that it may have; NULL, maybe without an error, for others. */
 static PyObject *
 as_tuple(PyObject *results, PyTypeObject *kind, PyObject *device)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(results);
-    for (Py_ssize_t n = 0; n < count; ++n)
-        if (!PyArray_CheckExact(PyTuple_GET_ITEM(results, n)))
-            return NULL;
     PyObject *made = PyTuple_New(count);
     for (Py_ssize_t n = 0; made != NULL && n < count; ++n) {
-        PyObject *one = wrapped(kind, PyTuple_GET_ITEM(results, n), device);
+        PyObject *one = as_array(PyTuple_GET_ITEM(results, n), kind, device);
         if (one == NULL)
             Py_CLEAR(made);
         else
             PyTuple_SET_ITEM(made, n, one);
     }
+    if (made == NULL || PyTuple_CheckExact(results) || !PyObject_HasAttrString(results, "_fields"))
+        return made;
+    PyObject *arguments = PyTuple_Pack(1, made);
+    Py_SETREF(made, arguments == NULL ? NULL : PyTuple_Type.tp_new(Py_TYPE(results), arguments, NULL));
+    Py_XDECREF(arguments);
     return made;
 }
 
@@ -259,12 +273,10 @@ PyObject *
 as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wrap)
 {
     PyObject *made = NULL;
-    if (results != NULL && PyArray_CheckScalar(results) && !PyArray_Check(results))
-        Py_SETREF(results, PyArray_FromScalar(results, NULL));
-    if (results != NULL && PyArray_CheckExact(results))
-        made = wrapped(kind, results, device);
-    else if (results != NULL && PyTuple_CheckExact(results))
-        made = as_tuple(results, kind, device);
+    if (results == Py_None)
+        return results;
+    if (results != NULL)
+        made = PyTuple_Check(results) ? as_tuple(results, kind, device) : as_array(results, kind, device);
     if (made == NULL && results != NULL && !PyErr_Occurred())
         made = PyObject_CallFunctionObjArgs(wrap, results, device, NULL);
     if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))

@@ -52,11 +52,14 @@ read_array(Reading *reading, PyObject *array, PyArrayObject *view)
     if (given->arrays++ > 0 && given->of != Py_TYPE(array))
         return 0;
     given->of = Py_TYPE(array);
+    int type = PyArray_TYPE(view);
+    if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type)) /* whose number does not say all, or is no letter */
+        return 0;
     for (Py_ssize_t n = 0; n < given->count; ++n) /* given twice, it is not told which of them is called with */
         if (given->operands[n] == array && !(write_down(reading, '=') && write_down(reading, (int)n)))
             return 0;
     return read_operand(reading, array) && write_down(reading, given->of == reading->kind ? 'A' : 'N')
-           && write_down(reading, PyArray_TYPE(view)) && write_down(reading, PyArray_NDIM(view));
+           && write_down(reading, type) && write_down(reading, PyArray_NDIM(view));
 }
 
 static int

@@ -7,6 +7,7 @@
 #include <structmember.h>
 
 enum { KINDS = 512 }; /* of calls of a function, of which recipes are kept */
+enum { ROUTINE, READS, VIEWS }; /* as `observe.Kind` has them */
 
 typedef struct {
     PyObject_HEAD
@@ -122,10 +123,13 @@ array_of(Method *self, PyObject *number, PyObject *type, PyObject *device)
     return array;
 }
 
-/* Give one operand of what is called: a view of what was given, or the array of a number. */
+/* Give one operand of what is called: a view of what was given, the array of a number, or a constant; NULL, maybe without
+   an error, where that is not what kernels can address. */
 static PyObject *
 operand_of(Method *self, PyObject *source, const Given *given, PyObject *device)
 {
+    if (PyTuple_CheckExact(source) && PyTuple_GET_SIZE(source) == 1)
+        return Py_NewRef(PyTuple_GET_ITEM(source, 0));
     PyObject *type = PyTuple_CheckExact(source) ? PyTuple_GET_ITEM(source, 1) : NULL, *view, *where;
     Py_ssize_t n = PyLong_AsSsize_t(type == NULL ? source : PyTuple_GET_ITEM(source, 0));
     if (n < 0 || n >= given->count)
@@ -133,14 +137,16 @@ operand_of(Method *self, PyObject *source, const Given *given, PyObject *device)
     if (type != NULL)
         return array_of(self, given->operands[n], type, device);
     if (device == NULL)
-        return Py_NewRef(given->operands[n]);
+        return is_plain(given->operands[n]) ? Py_NewRef(given->operands[n]) : NULL;
     if (!is_located(given->operands[n], &view, &where))
         return NULL;
     Py_DECREF(where);
+    if (!is_plain(view))
+        Py_CLEAR(view);
     return view;
 }
 
-/* Give all operands; NULL, maybe without an error, where one is not what kernels can address. */
+/* Give all operands; NULL, maybe without an error, where there is none. */
 static PyObject *
 operands_of(Method *self, PyObject *sources, const Given *given, PyObject *device)
 {
@@ -150,37 +156,38 @@ operands_of(Method *self, PyObject *sources, const Given *given, PyObject *devic
         PyObject *operand = operand_of(self, PyTuple_GET_ITEM(sources, n), given, device);
         if (operand != NULL)
             PyTuple_SET_ITEM(operands, n, operand);
-        if (operand == NULL || !is_plain(operand))
+        else
             Py_CLEAR(operands);
     }
     return operands;
 }
 
-/* Make a call of a function of NumPy's on views of Arrays; NULL, without an error, where it cannot read them. */
+/* Make a call of a function of views of Arrays; NULL, maybe without an error, where it cannot read them. */
 static PyObject *
-on_views(Method *self, PyObject *function, PyObject *operands, PyObject *device)
+on_views(Method *self, PyObject *function, int reads, PyObject *operands, PyObject *device)
 {
     PyObject *const *items = &PyTuple_GET_ITEM(operands, 0);
-    if (is_away(device) != 0)
+    if (reads && is_away(device) != 0)
         return NULL;
     PyObject *results = PyObject_Vectorcall(function, items, PyTuple_GET_SIZE(operands), NULL);
     return as_arrays(results, self->kind, device, self->wrap);
 }
 
-/* Make a call by a recipe (what is called, whether that is a function of NumPy's, where operands are from); NULL, without
-   an error where it was not made before, or fails: the function says why. */
+/* Make a call by a recipe (what is called, of which kind that is, where operands are from); NULL, without an error where
+   it was not made before, or fails: the function says why. */
 static PyObject *
 repeated(Method *self, PyObject *recipe, const Given *given)
 {
     PyObject *what = PyTuple_GET_ITEM(recipe, 0), *mode = mode_of(self), *result = NULL, *devices;
+    long kind = PyLong_AsLong(PyTuple_GET_ITEM(recipe, 1));
     int arrays = given->of == self->kind;
     PyObject *device = mode != NULL && arrays ? device_of(self, given) : NULL, *operands = NULL;
     if (mode != NULL && (device != NULL || !arrays))
         operands = operands_of(self, PyTuple_GET_ITEM(recipe, 2), given, device);
     if (operands == NULL)
         ;
-    else if (PyTuple_GET_ITEM(recipe, 1) == Py_True)
-        result = device == NULL ? NULL : on_views(self, what, operands, device);
+    else if (kind != ROUTINE)
+        result = device == NULL ? NULL : on_views(self, what, kind == READS, operands, device);
     else if (device != NULL)
         result = repeat_call(self->entries, what, mode, operands, device, self->kind, self->wrap);
     else if ((devices = devices_of(self)) != NULL) {
@@ -296,8 +303,8 @@ PyDoc_STRVAR(method_doc,
 "Method(function, learn, recipes, numbers, least, place)\n--\n\n"
 "A function, operator or method that calls `function`, or does the same at once where such a call was made before.\n\n"
 "learn: makes the second call of a kind, given `recipes`, the kind, arrays and numbers among the arguments, and these.\n"
-"recipes: by kinds of calls (what is called, whether that is a function of NumPy's, where each operand is from), or None\n"
-"for those that are not to be found again.\n"
+"recipes: by kinds of calls (what is called, the `observe.Kind` of that, where each operand is from), or None for\n"
+"those that are not to be found again.\n"
 "numbers: whether they are operands, whatever they are, and not part of a kind. least: how many arrays calls are given\n"
 "that are found again. place: entries, the type of Arrays, what makes these of results on a device, the settings, the\n"
 "ContextVar of blocks that change them, the names of the modules `observe` and `loading`, of which `devices` gives those\n"

@@ -17,13 +17,14 @@ from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.frontend.indexing import elements_for, put, selected, spread
+from mdhnp.frontend.indexing import elements_for, put, put_on_host, selected, spread
 from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
-#: What an operator takes beside pyopencl's arrays; what an index of a view is made of.
+#: What an operator takes beside pyopencl's arrays; what of that is no Array; what an index of a view is made of.
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
+_PLAIN = _OPERANDS[1:]
 _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
@@ -51,6 +52,10 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         if not _is_operand(other):
             return NotImplemented
         result = _public(name)(self, other)
+        view, found = self._view, result._view
+        if not self.device.own_memory and (found.dtype, found.shape) == (view.dtype, view.shape):
+            view[...] = found
+            return self
         check_cast(name, result.dtype, self.dtype)
         if result.shape != self.shape:
             raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
@@ -151,6 +156,7 @@ class _Methods:
             return NotImplemented
         return _public("floor_divide")(other, self), _public("remainder")(other, self)
 
+    @repeatable()
     def astype(self: Any, dtype: "npt.DTypeLike", *, copy: bool = True) -> Array:
         """Convert the elements, as ``ndarray.astype`` does; see :func:`mdhnp.astype`.
 
@@ -167,6 +173,7 @@ class _Methods:
         """The imaginary parts: of complex numbers a view, else zeros."""
         return make(self._view.imag, self.device) if self.dtype.kind == "c" else _public("zeros_like")(self)
 
+    @repeatable()
     def reshape(self: Any, *shape: Any) -> Any:
         """Return the elements in another shape: a view where strides allow, else a copy; see :func:`mdhnp.reshape`.
 
@@ -178,14 +185,17 @@ class _Methods:
         """
         return _public("reshape")(self, shape[0] if len(shape) == 1 else shape)
 
+    @repeatable()
     def ravel(self: Any) -> Any:
         """Return the elements along one axis: a view where strides allow, else a copy."""
         return _public("reshape")(self, (-1,))
 
+    @repeatable()
     def flatten(self: Any) -> Any:
         """Return a copy of the elements along one axis."""
         return _public("reshape")(self, (-1,), copy=True)
 
+    @repeatable()
     def copy(self: Any) -> Array:
         """Return a new array of the same elements, in C order.
 
@@ -246,6 +256,7 @@ class _Methods:
             return found
         return brought(_by_numpy(self, "getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
 
+    @repeatable(least=2)
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
 
@@ -254,7 +265,15 @@ class _Methods:
         with memory of their own, which are NumPy's where ``config.fallback`` is "numpy".
         """
         keys = _of_view(key)
-        if keys is not None:
+        if keys is not None and isinstance(value, _PLAIN) and not self.device.own_memory:
+            self._view[keys] = value
+        elif not self.device.own_memory and not (type(value) is Array and value.device is not self.device):
+            if _is_mask(key) and key.shape != self.shape[: key.ndim]:
+                raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
+            parts = keys or (key if type(key) is tuple else (key,))
+            held = [each(given, on_host) if type(given) in (list, tuple) else given for given in (*parts, value)]
+            put_on_host(self, held[:-1], held[-1])
+        elif keys is not None:
             assign(self[keys], value)
         elif _is_mask(key) and (np.ndim(value) <= self.ndim - key.ndim or self.device.own_memory):
             if key.shape != self.shape[: key.ndim]:

@@ -14,6 +14,7 @@ from mdhnp.arrays.array import HOST, Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_in, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.host import of_views
 from mdhnp.calls.operands import is_sparse
 from mdhnp.frontend.map_reduce import Arrays, convert, pointwise
 from mdhnp.frontend.public import public
@@ -66,6 +67,8 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
             return obj
         if copy is False:
             raise ValueError("copy=False, but another type or device needs a copy")
+        if where is obj.device and not where.own_memory:
+            return of_views(transfer.converted, obj, wanted, reads=True)
         if where is obj.device:
             made = make(transfer.empty(obj.shape, wanted, where), where)
             assign(made, obj)
@@ -250,6 +253,6 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
         found = tuple([index(n) for n in sizes])
     except TypeError:
         raise TypeError(f"shape is whole numbers, not {shape!r}") from None
-    if any(n < 0 for n in found):
+    if found and min(found) < 0:
         raise ValueError(f"shape {found} has a negative extent")
     return found

@@ -5,12 +5,13 @@ What they mean of complex numbers is written down in `mdh/complex.py`.
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from mdhnp.arrays import Array
+from mdhnp.arrays import Array, transfer
 from mdhnp.calls import call
+from mdhnp.calls.host import of_views
 from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
@@ -205,6 +206,11 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
 
 def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
 
+    def part(view: Any) -> Any:
+        found = getattr(view, name)
+        return transfer.converted(found, found.dtype)
+
+    @repeatable()
     @public(
         f"Give the {what}, in a new array.",
         x="Array: Of numbers.",
@@ -214,6 +220,8 @@ def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
         name=name,
     )
     def function(x: Array, /) -> Array:
+        if type(x) is Array and not x.device.own_memory:
+            return cast(Array, of_views(part, x, reads=True))
         return asarray(getattr(x, name), copy=True)
 
     return function

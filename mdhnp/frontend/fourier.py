@@ -15,7 +15,7 @@ from mdhnp.calls.host import by_host
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.joining import roll
 from mdhnp.frontend.manipulation import Axis
-from mdhnp.frontend.public import NO_AXIS, ON_HOST, public
+from mdhnp.frontend.public import NO_AXIS, ON_HOST, public, repeatable
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
@@ -31,6 +31,7 @@ _RESULT = "ndarray or Array: Of 32 bits a number for float32 and complex64, of 6
 def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
+    @repeatable()
     @public(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
@@ -51,6 +52,7 @@ def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
 def _transform_of_axes(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
+    @repeatable()
     @public(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
@@ -111,6 +113,9 @@ rfftfreq = _frequencies("rfftfreq", "of shape (n // 2 + 1,)", "4).tolist()\n[0.0
 
 
 def _shift(name: str, what: str, example: str, back: bool) -> Callable[..., Any]:
+    numpys = getattr(np.fft, name)
+
+    @repeatable()
     @public(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
@@ -124,6 +129,8 @@ def _shift(name: str, what: str, example: str, back: bool) -> Callable[..., Any]
         if not x.ndim:
             return x.copy()
         found = tuple(range(x.ndim)) if axes is None else normalize_axis_tuple(axes, x.ndim, "axes")
+        if type(x) is not Array or not x.device.own_memory:
+            return by_host(numpys, x, found)
         return roll(x, tuple([-(x.shape[d] // 2) if back else x.shape[d] // 2 for d in found]), found)
 
     return function

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
+from mdhnp.calls.host import by_host, of_views
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
 from mdhnp.frontend.map_reduce import Arrays, operand, pointwise
 from mdhnp.frontend.public import Function as Public
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import MdHom, index, trace
 
 __all__ = [
@@ -34,12 +35,25 @@ __all__ = [
     example='>>> mdhnp.full(3, 2.5, device="cpu").numpy()\narray([2.5, 2.5, 2.5])',
 )
 def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    kind = fill_value.dtype if isinstance(fill_value, Array) else np.asarray(fill_value).dtype
-    wanted = checked_type(kind if dtype is None else dtype)
+    if dtype is None:
+        dtype = fill_value.dtype if isinstance(fill_value, Array) else np.asarray(fill_value).dtype
+    wanted = checked_type(dtype)
     where = device_for(device, fill_value)
+    if not where.own_memory and not isinstance(fill_value, Array):
+        return make(_filled(checked_shape(shape), wanted, fill_value), where)
     made = make(transfer.empty(checked_shape(shape), wanted, where), where)
-    number = isinstance(fill_value, int)  # which its type must hold, where others are converted
-    assign(made, fill_value if number or isinstance(fill_value, Array) else np.asarray(fill_value).astype(wanted))
+    assign(made, fill_value if isinstance(fill_value, Array) else _converted(fill_value, wanted))
+    return made
+
+
+def _converted(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Convert a value, but whole numbers, which their type must hold."""
+    return value if isinstance(value, int) else np.asarray(value).astype(dtype)
+
+
+def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], value: Any) -> npt.NDArray[Any]:
+    made = transfer.new(shape, dtype)
+    made[...] = _converted(value, dtype)
     return made
 
 
@@ -64,12 +78,12 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
 )
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
+    return full(shape, 1, dtype=checked_type(dtype), device=device)
 
 
 def _like(what: str, example: str) -> Callable[[Public], Public]:
     """Document a function that gives an array like another one."""
-    return shaped(
+    documented: Callable[[Public], Public] = shaped(
         f"Give a new array of an array's shape, {what}.",
         x="Array: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
@@ -77,21 +91,34 @@ def _like(what: str, example: str) -> Callable[[Public], Public]:
         returns="Array: New, of the shape of `x`.",
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
     )
+    return lambda function: repeatable()(documented(function))
+
+
+def _of_shape(
+    make: Callable[..., Array], made: Callable[..., Any], x: Array, dtype: Any, device: Any, *value: Any
+) -> Array:
+    """Make an array of another one's shape: by what makes Arrays, or, where that one is the host's, ndarrays."""
+    wanted = checked_type(x.dtype if dtype is None else dtype)
+    if type(x) is Array and not x.device.own_memory and (device is None or device is x.device):
+        return of_views(lambda view: made(view.shape, wanted, *value), x, reads=True)
+    return make(x.shape, *value, dtype=wanted, device=device_for(device, x))
 
 
 @_like("whatever values are in memory", "mdhnp.empty_like(x).shape\n(2,)")
 def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+    return _of_shape(empty, transfer.new, x, dtype, device)
 
 
 @_like("with one value everywhere", "mdhnp.full_like(x, 7).numpy()\narray([7, 7])")
 def full_like(x: Array, /, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+    if isinstance(fill_value, Array):
+        return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+    return _of_shape(full, _filled, x, dtype, device, fill_value)
 
 
 @_like("of zeros", "mdhnp.zeros_like(x).numpy()\narray([0, 0])")
 def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+    return _of_shape(zeros, np.zeros, x, dtype, device)
 
 
 @_like("of ones", "mdhnp.ones_like(x).numpy()\narray([1, 1])")
@@ -114,11 +141,13 @@ def arange(
 ) -> Array:
     first, end = (0, start) if stop is None else (start, stop)
     where = device_for(device)
-    common = np.result_type(np.intp, *[np.asarray(n) for n in (first, end, step)])
-    wanted = checked_type(common if dtype is None else dtype)
+    whole_numbers = type(first) is type(end) is type(step) is int
+    if dtype is None:
+        dtype = np.intp if whole_numbers else np.result_type(np.intp, *[np.asarray(n) for n in (first, end, step)])
+    wanted = checked_type(dtype)
     count = max(ceil((end - first) / step), 0)
     if not where.own_memory or count < 3 or wanted.kind == "b":
-        return asarray(np.arange(first, end, step, dtype=wanted), device=where)
+        return make(transfer.put(np.arange(first, end, step, dtype=wanted), where), where)
     # As in NumPy the first two numbers are converted, and numbers of 16 bits then computed with 32.
     computed = np.dtype(np.float32) if wanted.char == "e" else wanted
     begin, second = [np.asarray(wanted.type(n)).astype(computed) for n in (first, first + step)]
@@ -147,7 +176,7 @@ def linspace(
     where = device_for(device)
     wanted = checked_type(np.result_type(start, stop, 0.0) if dtype is None else dtype)
     elements = np.linspace(start, stop, whole(num), endpoint, dtype=wanted)
-    return asarray(elements, device=where)
+    return make(transfer.put(elements, where), where)
 
 
 _DIAGONAL = "int: How far the diagonal is above the main one."
@@ -174,6 +203,7 @@ def eye(
     return _made(_EYE, shape, wanted, where, (wanted.type(1), np.int64(whole(k))))
 
 
+@repeatable()
 @public(
     "Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.",
     arrays="array_like: Coordinates along each axis: of one axis each.",
@@ -192,6 +222,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     given, devices = [operand(x) for x in arrays], [x.device for x in arrays if isinstance(x, Array)]
     if not devices:
         return tuple(grid(*given, indexing=indexing))
+    if all([type(x) is Array and not x.device.own_memory for x in arrays]):
+        return by_host(grid, *arrays, indexing=indexing)
     every = [x if isinstance(x, Array) else asarray(x, device=devices[0]) for x in given]
     views = grid(*[x._view for x in every], indexing=indexing, copy=False)
     return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, every, strict=True)])

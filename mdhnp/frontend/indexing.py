@@ -5,9 +5,10 @@ the indices of those that are true, whose number is known only when they are rea
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from math import prod
-from operator import index
-from typing import Any, Literal, NamedTuple
+from operator import getitem, index
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.host import by_host, of_views
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork
@@ -27,6 +29,9 @@ from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import Access, Indirect, contiguous
+
+if TYPE_CHECKING:  # which loads OpenCL
+    from mdhnp.runtime.handle import Device
 
 __all__ = ["take", "take_along_axis"]
 
@@ -66,6 +71,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
     if mode not in _BOUNDARIES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
     x, indices, out = _array(dense(0, x)), _indices(indices), output("take", out)
+    if axis is None and type(x) is Array and not x.device.own_memory:
+        return deliver("take", call((_TAKE_OF_ALL, mode), (x, indices)), out)
     if axis is None or not x.ndim:
         x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
         x, axis = reshape(x, (-1,)), 0 if axis is None else axis
@@ -107,12 +114,14 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
         return _by_parts(x[None], [np.zeros(int(bool(key[0])), np.intp)])  # a new axis, of one element or none
     if len(key) == 1 and isinstance(key[0], Array) and key[0].dtype == bool and has_kernels(key[0]):
         return _where_true(x, key[0])
-    parts, left = list[Any](), x.ndim - sum(map(_axes, key))  # axes that an ellipsis stands for
+    parts, at, here = list[Any](), 0, not x.device.own_memory
+    masks, left = False, x.ndim - sum(map(_axes, key))  # axes that an ellipsis stands for
     for part in key:
         given = np.asarray(part) if isinstance(part, list) else part
         if isinstance(given, Array | np.ndarray) and given.dtype == bool and given.ndim:
-            _check_mask(x, given, _consumed(parts) + (left if _ellipsis(parts) is not None else 0))
-            parts += np.nonzero(given.numpy() if isinstance(given, Array) else given)
+            _check_mask(x, given, at)
+            masks = True
+            parts += [given] if here else np.nonzero(given.numpy() if isinstance(given, Array) else given)
         elif isinstance(given, Array | np.ndarray) and given.dtype.kind in "iu":
             parts.append(given)
         elif isinstance(given, np.ndarray) and not given.size and isinstance(part, list):
@@ -121,7 +130,40 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
             parts.append(given)
         else:
             return None
+        at += left if part is Ellipsis else _axes(part)
+    if here and masks:
+        keyed, arrays = _by_places(x.device, parts)
+
+        @wraps(getitem)
+        def elements(view: NDArray, *arrays: NDArray) -> Any:
+            return view[keyed(arrays)]
+
+        return by_host(elements, x, *arrays)
     return _by_parts(x, parts)
+
+
+def put_on_host(x: Array, parts: Sequence[Any], value: Any) -> None:
+    """Put elements where a key of these parts says, as NumPy does, into an Array in the host's memory."""
+    keyed, arrays = _by_places(x.device, parts)
+    value = package().asarray(value, device=x.device) if is_array(value) else value
+    of_views(lambda view, value, *arrays: view.__setitem__(keyed(arrays), value), x, value, *arrays, reads=True)
+
+
+def _by_places(
+    device: "Device", parts: Sequence[Any]
+) -> tuple[Callable[[Sequence[Any]], tuple[Any, ...]], list[Array]]:
+    """Give what makes a key of parts, given the Arrays among them, and these; those elsewhere are copied."""
+    parts = [on_host(p) if type(p) is Array and p.device is not device else p for p in parts]
+    places = [n for n, p in enumerate(parts) if type(p) is Array]
+    arrays, others = [parts[n] for n in places], [None if type(p) is Array else p for p in parts]
+
+    def keyed(given: Sequence[Any]) -> tuple[Any, ...]:
+        key = others.copy()
+        for n, a in zip(places, given, strict=True):
+            key[n] = a
+        return tuple(key)
+
+    return keyed, arrays
 
 
 def elements_for(x: Array, values: Any) -> Any:
@@ -277,11 +319,16 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
         for a in range(x.ndim)
     ])  # fmt: skip
 
+    whole = tuple([(slice(None),) * (a - b - 1) for a, b in zip(axes, (-1, *axes), strict=False)])  # before each index
+    apart = any(whole[1:])
+
     def by_numpy(x: NDArray, *indices: NDArray) -> Any:
         if mode != "raise":
             return x.take(indices[0], axes[0], mode=mode)
-        keys = dict(zip(axes, indices, strict=True))
-        return np.asarray(x[tuple([keys.get(a, slice(None)) for a in range(x.ndim)])], order="C")[()]
+        key: tuple[Any, ...] = (*whole[0], *indices)
+        if apart:
+            key = tuple([part for before, i in zip(whole, indices, strict=True) for part in (*before, i)])
+        return np.asarray(x[key], order="C")
 
     name = "numpy.ndarray.take" if len(axes) == 1 else "numpy.ndarray.__getitem__"
     return _described(x, access, indices, read, tuple(extents), mode, name, by_numpy)
@@ -291,6 +338,11 @@ def _describe_take(arrays: Sequence[NDArray], selection: _Selection) -> Describe
     (axis,) = selection.axes
     nothing = 0 in arrays[0].shape[:axis]  # where NumPy takes nothing, it looks at no indices
     return _describe(arrays, selection._replace(mode="clip") if nothing else selection)
+
+
+def _describe_take_of_all(arrays: Sequence[NDArray], mode: Mode) -> Described:
+    flat = lambda arrays: (arrays[0].reshape(-1), arrays[1])  # noqa: E731
+    return _describe_take(flat(arrays), _Selection((0,), 0, mode))._replace(take=flat)
 
 
 def _describe_along(arrays: Sequence[NDArray], axis: int) -> Described:
@@ -340,5 +392,6 @@ def _numpys_take(x: Any, indices: Any, selection: _Selection) -> Any:
 
 
 _TAKE = Routine("take", _describe_take, _numpys_take, addressable)
+_TAKE_OF_ALL = Routine("take", _describe_take_of_all, lambda x, i, mode: np.take(x, i, mode=mode), addressable)
 _INDEXED = Routine("getitem", _describe)
 _ALONG = Routine("take_along_axis", _describe_along, np.take_along_axis, addressable)

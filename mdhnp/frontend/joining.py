@@ -5,6 +5,7 @@ borders. What is no Array is left to NumPy.
 """
 
 from collections.abc import Sequence
+from functools import wraps
 from itertools import product
 from operator import index
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from mdhnp.arrays.array import Array, is_array, make, view_of
+from mdhnp.arrays.array import Array, is_array
 from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import device_of
 from mdhnp.calls.host import by_host
@@ -23,7 +24,7 @@ from mdhnp.frontend.generators import full
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
 from mdhnp.frontend.map_reduce import Arrays
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function, literal_value
@@ -43,6 +44,7 @@ _Pairs = tuple[tuple[int, int], ...]
 _JOINED = "Array or ndarray: Of their common type."
 
 
+@repeatable()
 @public(
     "Put arrays one behind the other, as ``numpy.concat`` does.",
     arrays="sequence of array_like: With as many elements along each other axis.",
@@ -62,16 +64,18 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     if not _of_arrays(arrays):
         return np.concat(arrays, axis=axis)
     given = [_with_axes(a) for a in arrays]
+    dtype, device = checked_type(np.result_type(*[a.dtype for a in given])), device_of("concat", given)
     if axis is None:
+        if not device.own_memory:
+            return by_host(_concatenated, *given)
         given, axis = [reshape(a, (-1,)) for a in given], 0
     if not min([a.ndim for a in given]):
         raise ValueError("an array has no axes; use stack")
     axis = normalize_axis_index(index(axis), given[0].ndim)
     if len({(a.ndim, a.shape[:axis], a.shape[axis + 1 :]) for a in given}) > 1:
         raise ValueError(f"arrays of shapes {_shapes(given)} differ in another axis than {axis}")
-    dtype, device = checked_type(np.result_type(*[a.dtype for a in given])), device_of("concat", given)
     if not device.own_memory:
-        return make(np.concatenate([view_of(a) if isinstance(a, Array) else a for a in given], axis), device)
+        return by_host(_concatenated, *given, axis=axis)
     ends = np.cumsum([a.shape[axis] for a in given]).tolist()
     shape = (*given[0].shape[:axis], ends[-1], *given[0].shape[axis + 1 :])
     result = empty(shape, dtype=dtype, device=device)
@@ -80,6 +84,12 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     return result
 
 
+@wraps(np.concat)
+def _concatenated(*arrays: npt.NDArray[Any], axis: int | None = None) -> npt.NDArray[Any]:
+    return np.concatenate(arrays, axis)
+
+
+@repeatable()
 @public(
     "Put arrays beside each other, along a new axis, as ``numpy.stack`` does.",
     arrays="sequence of array_like: Of one shape.",
@@ -99,9 +109,18 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     if len({a.shape for a in given}) > 1:
         raise ValueError(f"arrays of shapes {_shapes(given)}, which must be one shape")
     axis = normalize_axis_index(index(axis), given[0].ndim + 1)
+    if not device_of("stack", given).own_memory:
+        checked_type(np.result_type(*[a.dtype for a in given]))
+        return by_host(_stacked, *given, axis=axis)
     return concat([expand_dims(a, axis) for a in given], axis)
 
 
+@wraps(np.stack)
+def _stacked(*arrays: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    return np.stack(arrays, axis)
+
+
+@repeatable()
 @public(
     "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
     shift="int or tuple of int: How far: one number for all axes, or one each.",
@@ -113,6 +132,8 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
 def roll(x: Any, /, shift: int | tuple[int, ...], axis: Axis = None) -> Any:
     if not isinstance(x, Array):
         return np.roll(x, shift, axis)
+    if not x.device.own_memory:
+        return by_host(np.roll, x, shift, axis)
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, 0), x.shape)
     axes = normalize_axis_tuple(axis, x.ndim, "axis", allow_duplicate=True)
@@ -133,6 +154,7 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
     return [(slice(distance, n), slice(0, n - distance)), (slice(0, distance), slice(n - distance, n))]
 
 
+@repeatable()
 @public(
     "Repeat the whole array along its axes, as ``numpy.tile`` does.",
     repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
@@ -147,6 +169,8 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     times = [index(n) for n in (repetitions if isinstance(repetitions, tuple | list) else (repetitions,))]
     if times and min(times) < 0:
         raise ValueError(f"repetitions are {repetitions}, which must not be negative")
+    if not x.device.own_memory:
+        return by_host(np.tile, x, tuple(times))
     rank = max(len(times), x.ndim)
     times, shape = [1] * (rank - len(times)) + times, (1,) * (rank - x.ndim) + x.shape
     parts = [each for pair in zip(times, shape, strict=True) for each in pair]
@@ -155,6 +179,7 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     return reshape(result, tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
+@repeatable()
 @public(
     "Repeat each element, as ``numpy.repeat`` does.",
     repeats="int or array_like: How often; several numbers, one an element along the axis, are read.",
@@ -169,10 +194,13 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if not isinstance(x, Array):
         return np.repeat(x, repeats, axis)
-    if not isinstance(repeats, int | np.integer):
-        return _by_counts(x, repeats, axis)
-    if repeats < 0:
+    counts = not isinstance(repeats, int | np.integer)
+    if not counts and repeats < 0:
         raise ValueError(f"repeats is {repeats}, which must not be negative")
+    if not x.device.own_memory:
+        return by_host(np.repeat, x, repeats, axis)
+    if counts:
+        return _by_counts(x, repeats, axis)
     if axis is None or not x.ndim:
         x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
@@ -184,12 +212,11 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
 
 def _by_counts(x: Array, counts: Any, axis: int | None) -> Any:
     """Repeat each element as often as a number says: what is to be read is known when these are."""
-    if not x.device.own_memory:
-        return by_host(np.repeat, x, counts, axis)
     n = x.size if axis is None else x.shape[normalize_axis_index(index(axis), x.ndim)]
     return take(x, np.repeat(np.arange(n), on_host(counts)), axis)
 
 
+@repeatable()
 @public(
     "Put elements around an array, as ``numpy.pad`` does.",
     pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or "

@@ -14,11 +14,12 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import deliver, output
 from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.pairwise import contracted
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
 
 Array = npt.NDArray[Any]
 
 
+@repeatable()
 @public(
     "Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`.",
     x1="array_like: Of shape (..., n, k).",
@@ -31,6 +32,7 @@ def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = N
     return gufuncs.matmul(x1, x2, precision=precision)
 
 
+@repeatable()
 @public(
     "Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.",
     x1="array_like: Of shape (n,).",
@@ -46,6 +48,7 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
     return products.outer(x1, x2)
 
 
+@repeatable()
 @public(
     "Multiply and add along several axes: :func:`mdhnp.tensordot`.",
     x1="array_like: The first operand.",
@@ -59,6 +62,7 @@ def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precisi
     return products.tensordot(x1, x2, axes, precision=precision)
 
 
+@repeatable()
 @public(
     "Add the elements of the last two axes' diagonals: :func:`mdhnp.trace`.",
     x="array_like: Of shape (..., n, m).",
@@ -72,6 +76,7 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     return products.trace(x, offset, -2, -1, dtype)
 
 
+@repeatable()
 @public(
     "Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`.",
     x1="array_like: Of shape (..., k).",
@@ -82,9 +87,11 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     example=">>> int(mdhnp.linalg.vecdot([1, 2], [3, 4]))\n11",
 )
 def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None) -> Any:
-    return gufuncs.vecdot(x1, x2, axis=axis, precision=precision)
+    moved = None if type(axis) is int and axis == -1 else axis
+    return gufuncs.vecdot(x1, x2, axis=moved, precision=precision)
 
 
+@repeatable()
 @public(
     "Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.",
     arrays="iterable of array_like: Two or more matrices; the first may be a vector, taken for a row, and the last "

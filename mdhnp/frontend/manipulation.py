@@ -4,6 +4,7 @@ Of an Array that is a view of its memory, or, where strides cannot say it, of a 
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.calls.host import by_host, of_views
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.public import NO_AXIS, public
+from mdhnp.frontend.public import NO_AXIS, public, repeatable
 
 __all__ = [
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
@@ -25,6 +27,7 @@ broadcast_shapes = np.broadcast_shapes
 Axis = int | tuple[int, ...] | None
 
 
+@repeatable()
 @public(
     "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
     axes="tuple of int: For each axis of the result, which one of `x` it is.",
@@ -36,6 +39,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
     return _viewed(x, np.permute_dims, axes)
 
 
+@repeatable()
 @public(
     "Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.",
     returns="Array or ndarray: A view, of shape (..., m, n) where `x` is (..., n, m).",
@@ -46,6 +50,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return _viewed(x, np.matrix_transpose)
 
 
+@repeatable()
 @public(
     "Give a view with two axes exchanged, as ``numpy.swapaxes`` does.",
     axis1="int: The one axis.",
@@ -58,6 +63,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
     return _viewed(x, np.swapaxes, axis1, axis2)
 
 
+@repeatable()
 @public(
     "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
     source="int or tuple of int: Which axes.",
@@ -70,6 +76,7 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
     return _viewed(x, np.moveaxis, source, destination)
 
 
+@repeatable()
 @public(
     "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
     axis="int or tuple of int: Where they are in the result.",
@@ -80,6 +87,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
     return _viewed(x, np.expand_dims, axis)
 
 
+@repeatable()
 @public(
     "Give a view without axes of one element, as ``numpy.squeeze`` does.",
     axis="int or tuple of int, optional: Which ones; by default all.",
@@ -91,20 +99,24 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
     return _viewed(x, np.squeeze, axis)
 
 
+@repeatable()
 @public(
     "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
     returns="Array or ndarray: A view of the same shape.",
     example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
 )
 def flip(x: Any, /, axis: Axis = None) -> Any:
-    def flipped(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        axes = range(a.ndim) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
-        turned: tuple[Any, ...] = tuple([slice(None, None, -1 if d in axes else 1) for d in range(a.ndim)])
-        return a[(*turned, ...)]
-
-    return _viewed(x, flipped)  # NumPy's reads the element of an array without axes
+    return _viewed(x, _flipped, axis)
 
 
+def _flipped(a: npt.NDArray[Any], axis: Axis) -> npt.NDArray[Any]:
+    """Give a view, where NumPy's function reads the element of an array without axes."""
+    axes = range(a.ndim) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
+    turned: tuple[Any, ...] = tuple([slice(None, None, -1 if d in axes else 1) for d in range(a.ndim)])
+    return a[(*turned, ...)]
+
+
+@repeatable()
 @public(
     "Give the parts along an axis as views, as ``numpy.unstack`` does.",
     axis="int: Along which axis.",
@@ -119,9 +131,24 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
         return np.unstack(x, axis=axis)
     if not x.ndim:
         raise ValueError("the array has no axis")
-    return tuple(moveaxis(x, axis, 0))
+    parts: tuple[Any, ...] = of_views(_unstacked, x, axis)
+    return parts
 
 
+@wraps(np.broadcast_arrays)
+def _broadcast_together(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    found = tuple([a[...] for a in np.broadcast_arrays(*arrays)])  # which may give those of this shape themselves
+    for a in found:
+        a.setflags(write=False)
+    return found
+
+
+def _unstacked(a: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], ...]:
+    moved = np.moveaxis(a, axis, 0)
+    return tuple([moved[n, ...] for n in range(len(moved))])
+
+
+@repeatable()
 @public(
     "Give a read-only view with another shape, in which elements are repeated, as ``numpy.broadcast_to`` does.",
     returns="Array or ndarray: A view of that shape, which cannot be written to.",
@@ -131,9 +158,12 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     if not isinstance(x, Array):
         return np.broadcast_to(x, shape)
+    if not x.device.own_memory:
+        return of_views(np.broadcast_to, x, shape, reads=True)
     return make(transfer.fixed(np.broadcast_to(view_of(x), shape), x.device), x.device)
 
 
+@repeatable()
 @public(
     "Give read-only views of arrays, of one shape, as ``numpy.broadcast_arrays`` does.",
     arrays="array_like: Those that are no Arrays are brought to where the first Array is.",
@@ -146,11 +176,14 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
 )
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     where = next((x.device for x in arrays if isinstance(x, Array)), None)
+    if all([type(x) is Array and x.device is where and not x.device.own_memory for x in arrays]):
+        return by_host(_broadcast_together, *arrays)
     found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
     shape = np.broadcast_shapes(*[x.shape for x in found])
     return tuple([broadcast_to(x, shape) for x in found])
 
 
+@repeatable()
 @public(
     "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
     shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
@@ -162,6 +195,8 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
     if not isinstance(x, Array):
         return np.reshape(x, shape, copy=copy)
+    if not x.device.own_memory:
+        return of_views(_reshaped, x, shape if isinstance(shape, int) else tuple(shape), copy, reads=True)
     if copy is not True:
         try:
             return make(np.reshape(view_of(x), shape, copy=False), x.device)
@@ -173,8 +208,18 @@ def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None
     return make(np.reshape(view_of(asarray(x, copy=True)), shape, copy=False), x.device)
 
 
+def _reshaped(a: npt.NDArray[Any], shape: int | tuple[int, ...], copy: bool | None) -> npt.NDArray[Any]:
+    if copy is not True:
+        try:
+            return np.reshape(a, shape, copy=False)
+        except ValueError:
+            if copy is False:
+                raise
+    return np.reshape(transfer.converted(a, a.dtype), shape, copy=False)
+
+
 def _viewed(x: Any, function: Callable[..., npt.NDArray[Any]], *others: Any) -> Any:
     """Apply a function of NumPy's that gives views."""
     if isinstance(x, Array):
-        return make(function(view_of(x), *others), x.device)
+        return of_views(function, x, *others)
     return function(np.asanyarray(x), *others)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mdhnp.arrays.array import Array
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.host import by_host
+from mdhnp.calls.host import by_host, of_views
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
@@ -21,7 +21,7 @@ from mdhnp.frontend.factorisations import inv
 from mdhnp.frontend.gufuncs import matmul
 from mdhnp.frontend.manipulation import Axis, broadcast_to, matrix_transpose, squeeze
 from mdhnp.frontend.map_reduce import axes_of, computed_type, named, operand, reduction
-from mdhnp.frontend.public import UNSUPPORTED, public
+from mdhnp.frontend.public import UNSUPPORTED, public, repeatable
 from mdhnp.mdh import trace
 
 __all__ = ["cross", "diagonal", "matrix_norm", "matrix_power", "matrix_transpose", "vector_norm"]
@@ -102,6 +102,7 @@ _VECTOR_NORM = Routine(
 _KEPT = "bool: Whether the axes stay, with one element."
 
 
+@repeatable()
 @public(
     "Give the norms of vectors, as ``numpy.linalg.vector_norm`` does.",
     axis="int or tuple of int, optional: Along which axes; elements along several are one vector. By default all.",
@@ -116,6 +117,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: An
     return _of_vectors(x, 2 if ord is None else ord, axes_of(axis, x.ndim), keepdims)
 
 
+@repeatable()
 @public(
     "Give the norms of matrices, as ``numpy.linalg.matrix_norm`` does.",
     x="array_like: Matrices, of shape (..., n, m).",
@@ -163,6 +165,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return found.copy() if found is x else found
 
 
+@repeatable()
 @public(
     "Give the cross products of vectors of three elements, as ``numpy.linalg.cross`` does.",
     x1="array_like: With three elements along the axis.",
@@ -173,9 +176,12 @@ def matrix_power(x: Any, n: int, /) -> Any:
     example=">>> mdhnp.linalg.cross([1, 0, 0], [0, 1, 0])\narray([0, 0, 1])",
 )
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.linalg.cross(x1, x2, axis=axis)  # of Arrays: as `composed.py` says
+    if all([type(x) is Array and not x.device.own_memory for x in (x1, x2)]):
+        return by_host(np.linalg.cross, x1, x2, axis=axis)
+    return np.linalg.cross(x1, x2, axis=axis)  # of Arrays elsewhere: as `composed.py` says
 
 
+@repeatable()
 @public(
     "Give a view of the diagonals of matrices, as ``numpy.linalg.diagonal`` does.",
     x="array_like: Matrices, of shape (..., n, m).",
@@ -185,4 +191,6 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     example=">>> mdhnp.linalg.diagonal([[1, 2], [3, 4]])\narray([1, 4])",
 )
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    return np.linalg.diagonal(x, offset=offset)  # of an Array one, too
+    if type(x) is Array:
+        return of_views(partial(np.linalg.diagonal, offset=offset), x)
+    return np.linalg.diagonal(x, offset=offset)

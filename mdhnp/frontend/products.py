@@ -52,6 +52,7 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
         raise_named("dot", error)
 
 
+@repeatable()
 @_product(
     "Give the sum of the products of all elements, as ``numpy.vdot`` does.",
     a="array_like: Of any shape, read in C order. Complex elements are conjugated.",
@@ -63,7 +64,7 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
     try:
         # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-        operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
+        operands = tuple([x.reshape(-1) if type(x) is DeviceArray and x.device.own_memory else x for x in (a, b)])
         return call((_VDOT,), operands, precision=precision)
     except ARGUMENTS as error:
         raise_named("vdot", error)
@@ -88,6 +89,7 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
         raise_named("inner", error)
 
 
+@repeatable()
 @_product(
     "Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.",
     a="array_like: Of any shape, read in C order.",
@@ -120,6 +122,7 @@ def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     return call((_KRON,), (a, b))
 
 
+@repeatable()
 @_product(
     "Add the elements of diagonals, as ``numpy.trace`` does.",
     a="array_like: Of two or more axes.",

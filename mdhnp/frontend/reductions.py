@@ -101,14 +101,17 @@ def _describe_mean(arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Des
     return Described(_describe(_mean, (x, count), axes, keepdims), constants=(count,))
 
 
-def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Described:
+def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims: bool, correction: float) -> Described:
     """Give the mean, and then the mean of squared distances from it."""
-    x, count, divisor = arrays
+    (x,) = arrays
+    number = _count(x, axes)
+    left = number - correction if number > correction else 0
+    count, divisor = _number(number, x.dtype), _number(left, x.dtype)
     first = reduction(_mean(x.dtype, count.dtype, computed_type(x.dtype)), (x, count), axes, True)
     (view,) = first.outputs
     middle = stand_in(view.shape, view.dtype)
     second = reduction(_spread(root, x.dtype, count.dtype), (x, middle, divisor), axes, keepdims)
-    return Described(Graph.ending(3, [Step(first, (0, 1)), Step(second, (0, 3, 2))]))
+    return Described(Graph.ending(3, [Step(first, (0, 1)), Step(second, (0, 3, 2))]), constants=(count, divisor))
 
 
 def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
@@ -130,8 +133,8 @@ def numpys_arguments(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str,
     return {"axis": axis, "keepdims": True} if keepdims else {"axis": axis}
 
 
-def _spread_by_numpy(numpys: Any, x: Any, count: Any, divisor: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return numpys(x, correction=count - divisor, **numpys_arguments(x, axes, keepdims))
+def _spread_by_numpy(numpys: Any, x: Any, axes: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    return numpys(x, correction=correction, **numpys_arguments(x, axes, keepdims))
 
 
 _SUM, _PROD = _routine("sum", _describe, partial(_total, "add")), _routine("prod", _describe, partial(_total, "mul"))
@@ -324,10 +327,7 @@ def std(
 def _spread_of(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
     try:
         x = operand(x)
-        axes = axes_of(axis, x.ndim)
-        count = _count(x, axes)
-        divisor = count - correction if count > correction else 0
-        return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
+        return call((routine, axes_of(axis, x.ndim), bool(keepdims), float(correction)), (x,))
     except ARGUMENTS as error:
         raise_named(routine.name, error)
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
 from mdhnp.frontend.creation import asarray, checked_type, device_for
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import public, repeatable
 
 __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -23,6 +23,7 @@ _KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
 _KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
 
 
+@repeatable()
 @public(
     "Convert an array's elements, as ``ndarray.astype`` does.",
     x="Array: Of any shape.",

@@ -176,6 +176,13 @@ def sparing() -> Iterator[None]:
             _blocks.sparing -= 1
 
 
+def new(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Give one new array of whatever values are in memory."""
+    if prod(shape) * dtype.itemsize < LARGE:
+        return np.empty(shape, dtype)
+    return _maker(shape, dtype, None)()
+
+
 def maker(
     outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], better: Callable[[int], Array | None] | None = None
 ) -> Callable[[], tuple[Array, ...]]:
