@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
 
 #: Estimated seconds below which what Python adds to a call of NumPy's, 0.5 µs, is a twentieth of it at least.
-_BRIEF = 1e-5
+BRIEF = 1e-5
 
 
 class Plan(Protocol):
@@ -118,7 +118,7 @@ class ByNumpy(Leaf):
     @property
     def brief(self) -> bool:
         """Whether calls take so little, by estimate, that they are noted several at a time."""
-        return seconds_by_numpy(self.function) < _BRIEF
+        return seconds_by_numpy(self.function) < BRIEF
 
     def run(self, arrays: Sequence[Array]) -> Results:
         if observe.blocks:

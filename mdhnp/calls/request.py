@@ -53,7 +53,7 @@ class Described(NamedTuple):
     constants: tuple[Array, ...] = ()
     #: What makes the inputs after all these, in each call, of one of them: points sorted by its elements.
     sortings: tuple[Sorting, ...] = ()
-    #: A host's function for its only step, where NumPy's may be none.
+    #: A host's function for its only step, where NumPy's may be none; or for all steps, of brief calls.
     numpy: NumpyFunction | None = None
     #: Bytes of temporaries that it may take, where it says so itself.
     memory_limit: int | None = None

@@ -4,7 +4,7 @@ Takes what a call computes and the layouts of its arrays, and gives the plan tha
 and what several devices compute are planned alike. It must not know what rules are, nor how a step is computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mdhnp.calls import loading, loops, observe
 from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
-from mdhnp.calls.plans import ByNumpy
+from mdhnp.calls.plans import BRIEF, ByNumpy
 from mdhnp.calls.progress import State, price_of_kernels
 from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy
 from mdhnp.calls.states import progress_of, start
@@ -118,6 +118,9 @@ class CallRequest:
                 return None
             starts.append(begun)
         plan = self._in_steps(graph, starts)
+        own = self.described.numpy
+        if own is not None and seconds_by_numpy(own) < BRIEF and all([r.numpy is not None for r in requests]):
+            plan.host = ByNumpy.of(replace(requests[-1], numpy=own), "it is brief").host
         whole = Start(plan) if call is None else progress_of(requests, plan, State.KERNELS, call)
         return whole._replace(kept=all([each.kept for each in starts]))
 
@@ -201,11 +204,14 @@ class Item(NamedTuple):
 class InSteps:
     """The plan of several computations one after the other, on arrays and on what earlier ones gave.
 
-    How they keep within a limit of memory, if they have to, is `said` for people.
+    How they keep within a limit of memory, if they have to, is `said` for people. `host` is a function of NumPy's for
+    all of them at once, and the number of its calls: it computes where nobody looks on, of what takes so little that
+    launches of several kernels would take longer.
     """
 
     def __init__(self, items: Sequence[Item], results: Sequence[int], said: str = "") -> None:
         self.said = said
+        self.host: tuple[Callable[..., Any], list[int]] | None = None
         last = {p: n for n, item in enumerate(items) for p, _ in item.reads if p not in results}
         made = [p for item in items for p in item.made]
         self._results, self._count = tuple(results), max([*made, *results]) + 1
@@ -215,6 +221,10 @@ class InSteps:
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         """Compute all of them; a temporary goes when it was read for the last time."""
+        if self.host is not None and not observe.blocks:
+            compute, calls = self.host
+            calls[0] += 1
+            return (compute(*arrays),)
         if not self.said:
             return self._run(arrays)
         if observe.blocks:

@@ -115,7 +115,7 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
         best = combine  # whose result is contiguous, or a scalar
     silent = [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
     walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // FAST
-    return name, best if all(silent) else _silenced(best), walked
+    return name, best if all(silent) else silenced(best), walked
 
 
 #: Where NumPy does not warn: to enter a copy takes less time than `np.errstate`.
@@ -123,7 +123,8 @@ _QUIET = Context()
 _QUIET.run(lambda: np.seterr(all="ignore"))
 
 
-def _silenced(compute: Compute) -> Compute:
+def silenced(compute: Compute) -> Compute:
+    """Have a function of NumPy's not warn."""
     return lambda *arrays: _QUIET.copy().run(compute, *arrays)
 
 

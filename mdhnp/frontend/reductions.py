@@ -14,7 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import exact_type
+from mdhnp.calls.ufuncs import silenced
+from mdhnp.cost import NumpyWork
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis
@@ -111,7 +114,15 @@ def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims
     (view,) = first.outputs
     middle = stand_in(view.shape, view.dtype)
     second = reduction(_spread(root, x.dtype, count.dtype), (x, middle, divisor), axes, keepdims)
-    return Described(Graph.ending(3, [Step(first, (0, 1)), Step(second, (0, 3, 2))]), constants=(count, divisor))
+    graph = Graph.ending(3, [Step(first, (0, 1)), Step(second, (0, 3, 2))])
+    numpy = None
+    if left and number and x.dtype.char != "e":  # of which NumPy's sums are less exact
+        name, along = "std" if root else "var", None if len(axes) == x.ndim else axes
+        numpys, less = getattr(np, name), int(correction) if correction.is_integer() else correction
+        compute = silenced(lambda x, *_: numpys(x, along, None, None, less, keepdims))
+        work = NumpyWork(second.outputs[0].dtype.char, 0, 2 * first.points, 4 * first.inputs[0].element_bytes, 0)
+        numpy = NumpyFunction(f"numpy.{name}", compute, work)
+    return Described(graph, constants=(count, divisor), numpy=numpy)
 
 
 def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
