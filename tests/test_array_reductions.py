@@ -191,7 +191,9 @@ def test_numpy_computes_until_kernels_are_faster(device: Device) -> None:
                         for given in (False, True):
                             before = mdhnp.host_counts().get(name, 0)
                             found = getattr(mdhnp, name)(a, axis=axis, **{last: given})
-                            assert mdhnp.host_counts()[name] - before == (2 if name in ("var", "std") else 1)
+                            assert mdhnp.host_counts()[name] - before == (
+                                2 if name in ("var", "std") and np.dtype(dtype).char == "e" else 1
+                            )
                             same(found, getattr(np, name)(a, axis=axis, **{last: given}))
                             assert np.asarray(found).flags.c_contiguous
 

@@ -37,7 +37,10 @@ def _number(kind: Callable[[Any], Any]) -> Any:
         """Give the only element."""
         if array.ndim:
             name = kind.__name__
-            raise TypeError(f"{name}: only an array without axes is converted to a Python number, not {array.shape}")
+            raise TypeError(
+                f"{name}: only an array without axes is converted to a Python number, not one of shape {array.shape}; "
+                "arrays are for NumPy's functions: np.sin, not math.sin"
+            )
         return kind(array.numpy())
 
     return convert

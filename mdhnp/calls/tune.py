@@ -51,6 +51,8 @@ class Tuning:
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
         self._stopped = False
+        if not isinstance(budget, int | float):
+            raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         self._how = budget, evaluations, seed, progress, beside, abort
 
     def tune(self, requests: Iterable[Request]) -> None:
@@ -245,7 +247,8 @@ def _calls(
     """Give what is to be tuned: one call, or several."""
     if calls is None:
         if not callable(function):
-            raise TypeError(f"tune: takes a function, not {function!r}")
+            missing = "and none is given" if function is None else f"not {function!r:.80}"
+            raise TypeError(f"tune: takes a function and its arguments, as tune(matmul, a, b), or calls=, {missing}")
         return [partial(function, *args, **kwargs)]
     if function is not None or args or kwargs:
         raise TypeError("tune: takes a function with its arguments, or calls, not both")

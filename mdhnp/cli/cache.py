@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,7 @@ import click
 from mdhnp.cli.options import OutputFile
 from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table, shorten, writing
 from mdhnp.mdh.mdhom import dimension_names
-from mdhnp.runtime.devices import equal_devices
+from mdhnp.runtime.devices import NoDeviceError, equal_devices, find_devices
 from mdhnp.runtime.handle import Runtime
 from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache import BestSchedule, Key
@@ -37,7 +37,9 @@ def cache() -> None:
 @click.option("--all", "everywhere", is_flag=True, help="Those of devices and drivers that are not here, too.")
 def list_(device: str | None, everywhere: bool) -> None:
     """List the entries for this machine's devices: your own, and those that came with the package."""
-    chosen = {key: entry for key, entry in _known().items() if _is_on(key, device)}
+    known = _known()
+    chosen = {key: entry for key, entry in known.items() if _is_on(key, device)}
+    _check_device(device, chosen, known)
     present = {name for name in {key.device for key in chosen} if everywhere or equal_devices(name)}
     rows = [
         (
@@ -122,6 +124,7 @@ def clear(identifier: str | None, device: str | None, yes: bool) -> None:
     if identifier is not None and device is not None:
         raise click.UsageError("either an ID or --device, not both")
     own = dict(known.entries())
+    _check_device(device, [key for key in own if _is_on(key, device)], own)
     if identifier is not None:
         key, _ = _find(identifier)
         if key not in own:
@@ -165,6 +168,20 @@ def _find(identifier: str) -> tuple[Key, BestSchedule]:
         problem = f"{len(found)} entries begin with" if found else "no entry has"
         raise click.UsageError(f"{problem} the id {identifier!r}; see `mdhnp cache list --all`")
     return found[0]
+
+
+def _check_device(device: str | None, chosen: Collection[Key], known: Iterable[Key]) -> None:
+    """Refuse the name of a device that neither is here nor has entries."""
+    if device is None or chosen:
+        return
+    try:
+        find_devices(device)
+    except NoDeviceError:
+        names = ", ".join(sorted({key.device.partition("|")[0] for key in known})) or "none"
+        raise click.BadParameter(
+            f"{device!r} is neither a device of this machine nor one with entries (runtimes that have some: {names})",
+            param_hint="--device",
+        ) from None
 
 
 def _is_on(key: Key, device: str | None) -> bool:

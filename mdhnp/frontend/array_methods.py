@@ -174,7 +174,7 @@ class _Methods:
         return make(self._view.imag, self.device) if self.dtype.kind == "c" else _public("zeros_like")(self)
 
     @repeatable()
-    def reshape(self: Any, *shape: Any) -> Any:
+    def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Any:
         """Return the elements in another shape: a view where strides allow, else a copy; see :func:`mdhnp.reshape`.
 
         Examples
@@ -183,7 +183,7 @@ class _Methods:
         >>> mdhnp.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return _public("reshape")(self, shape[0] if len(shape) == 1 else shape)
+        return _public("reshape")(self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
     @repeatable()
     def ravel(self: Any) -> Any:
@@ -326,10 +326,16 @@ def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> 
     """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
     if (helps := not_copied([array])) is not None:
         raise IndexError(
-            f"an Array takes whole numbers, slices, None and ... as indices, not {type(key).__name__}; use "
-            f"mdhnp.where; else {helps}"
+            f"only integers, slices (`:`), ellipsis (`...`), None and arrays of integers or booleans are indices of an "
+            f"Array, not {_named(key)}; {helps}"
         )
     return fallback(name, "indices are values", compute, ())
+
+
+def _named(key: Any) -> str:
+    """Name the types of a key's parts."""
+    parts = key if type(key) is tuple else (key,)
+    return ", ".join([f"{part.dtype}" if hasattr(part, "dtype") else type(part).__name__ for part in parts])
 
 
 #: The package's functions that operators of two operands call. They take numbers, ndarrays and pyopencl's arrays beside

@@ -239,7 +239,8 @@ def pad(x: Any, /, pad_width: Any, mode: Any = "constant", **options: Any) -> An
     if not callable(mode):
         np.pad(np.empty(0), 0, mode, **dict.fromkeys(options, 0))  # NumPy knows modes and their options, and its errors
     if callable(mode) or mode not in _BOUNDARIES or options.keys() - {"constant_values"}:
-        return by_numpy(np.pad, f"mode is {mode!r} with {options}", x, pad_width, mode, **options)
+        said = ", ".join([f"mode is {mode!r}", *[f"{name} {value!r:.40}" for name, value in options.items()]])
+        return by_numpy(np.pad, said, x, pad_width, mode, **options)
     widths = _widths(pad_width, x.ndim)
     if mode != "constant":
         empty = [d for d, n in enumerate(x.shape) if not n and any(widths[d])]

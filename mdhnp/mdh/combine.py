@@ -99,6 +99,8 @@ class CombineSpec:
 
     def __post_init__(self) -> None:
         _require_line(self.name)
+        if not isinstance(self.commutative, bool | None):
+            raise TypeError(f"{self.kind}: commutative: takes True, False or None, not {self.commutative!r:.80}")
 
     def resolve(self, dtypes: Sequence[np.dtype[Any]], source: Source | None = None) -> Combine:
         """Fix the operator for results of these types, which come from a source if it is known."""
