@@ -45,6 +45,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "eye, wide": lambda xp, **d: xp.eye(3, 5, k=2, dtype=np.float32, **d),
     "eye, low": lambda xp, **d: xp.eye(5, 3, k=-1, dtype=bool, **d),
     "eye, nothing": lambda xp, **d: xp.eye(3, 3, k=9, **d),
+    "eye, nothing at all": lambda xp, **d: xp.eye(3, 3, k=2**63, **d),
 }
 
 

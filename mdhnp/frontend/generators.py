@@ -200,7 +200,8 @@ def eye(
     where, wanted = device_for(device), checked_type(dtype)
     if not where.own_memory:
         return make(np.eye(shape[0], shape[1], whole(k), dtype=wanted), where)
-    return _made(_EYE, shape, wanted, where, (wanted.type(1), np.int64(whole(k))))
+    diagonal = np.int64(min(max(whole(k), -shape[0]), shape[1]))  # further ones are outside, too
+    return _made(_EYE, shape, wanted, where, (wanted.type(1), diagonal))
 
 
 @repeatable()
