@@ -20,7 +20,7 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Key, read_schedule
-from mdhnp.tuning.lookup import Scheduled, near
+from mdhnp.tuning.lookup import Scheduled, family_choice
 
 #: Folders whose sources decide what a program is.
 _SOURCES = ("mdh", "schedule", "codegen", "runtime")
@@ -54,7 +54,7 @@ def read(h: Computation, device: Device) -> tuple[list[Scheduled], Program] | No
 
 def _shared(key: Key) -> list[Any] | None:
     """Give what sizes near to a key's take, where it has no schedule of its own."""
-    found = None if tuning_cache().get(key) is not None else near(key)
+    found = None if tuning_cache().get(key) is not None else family_choice(key)
     return found and [list(found[0]), found[1] if found[1] == "default" else found[1].to_json()]
 
 

@@ -33,7 +33,7 @@ from mdhnp.tuning.times import measured
 _PAUSE = 1.0
 
 #: Schedules that the caller tries, and how many times the best one's time they took here.
-_TRIED, _NEAR = 3, 1.15
+_TRIED, _CLOSE = 3, 1.15
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class SearchJob:
         stages = [s.mdhom for s in kernels.staged(self.mdhom)]
         tuned = [self._tuned(h, device) for h in stages]
         best = [tuned_for(h, device) for h in stages]
-        tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _near(tuned[0], best[0])]
+        tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _finalists(tuned[0], best[0])]
         # Calls that cannot time them go on with the first, which was faster by turns, or in use before.
         candidates = tuple(
             pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in each if s is not None], ""), device, ratio)
-            for each, ratio in zip(tried, (1.0, *[_NEAR] * _TRIED), strict=False)
+            for each, ratio in zip(tried, (1.0, *[_CLOSE] * _TRIED), strict=False)
             if None not in each
         )
         return SearchResult(entries_of([key_of(h, device) for h in stages]), candidates)
@@ -103,11 +103,11 @@ def learn(entries: Iterable[tuple[Key, BestSchedule]]) -> None:
             cache().put(key, tuned)
 
 
-def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
+def _finalists(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
     """The winner, then the others that were about as fast."""
     ranked = sorted((m for m in tuned.measurements if m.seconds is not None), key=lambda m: m.seconds or 0.0)
-    near = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _NEAR * tuned.seconds]
-    return [best, *near[: _TRIED - 1]]
+    others = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _CLOSE * tuned.seconds]
+    return [best, *others[: _TRIED - 1]]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
-    from mdhnp.codegen.opencl.selection import Which
+    from mdhnp.codegen.opencl.selection import Criterion
     from mdhnp.codegen.program import Program
     from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
@@ -49,32 +49,32 @@ def group(indices: Array, extent: int, piece: int = 0) -> tuple[Array, ...]:
     return tuple([make(each, device) for each in (places._view.reshape(-1), begin, *cut)])
 
 
-def places_of(x: Array, which: "Which") -> tuple[Array, ...]:
+def selected_places(x: Array, criterion: "Criterion") -> tuple[Array, ...]:
     """Give the indices along each axis, of int64, of elements that are ``"true"`` or ``"new"``; their number is read.
 
     The Array is in C order and not empty, on a device with memory of its own.
     """
-    return _selected(x, which, None)
+    return _selected(x, criterion, None)
 
 
-def values_of(x: Array, which: "Which", values: Array) -> Array:
+def selected_values(x: Array, criterion: "Criterion", values: Array) -> Array:
     """Give the elements of `values` where those of `x` are ``"true"`` or ``"new"``; their number is read.
 
     Both Arrays have the same shape, are in C order and not empty, on a device with memory of its own.
     """
-    return _selected(x, which, values)[0]
+    return _selected(x, criterion, values)[0]
 
 
-def _selected(x: Array, which: "Which", values: Array | None) -> tuple[Array, ...]:
+def _selected(x: Array, criterion: "Criterion", values: Array | None) -> tuple[Array, ...]:
     from mdhnp.runtime import resident
 
     device, view = x.device, x._view
-    counts, total = _counting(device, view.dtype, view.shape, which).new((view,))
+    counts, total = _counting(device, view.dtype, view.shape, criterion).new((view,))
     count = int(make(total, device).numpy()[0])
     types = [_INDEX] * x.ndim if values is None else [values.dtype]
     found = resident.maker(device, [((count,), t) for t in types])()
     if count:
-        write = _writing(device, view.dtype, view.shape, which, None if values is None else values.dtype)
+        write = _writing(device, view.dtype, view.shape, criterion, None if values is None else values.dtype)
         write((view, counts) if values is None else (view, counts, values._view), found)
     return tuple([make(each, device) for each in found])
 
@@ -116,20 +116,20 @@ def _pieces(device: "Device", count: int, extent: int, piece: int) -> "Executabl
 
 
 @lru_cache(maxsize=64)
-def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, which: "Which") -> "Executable":
+def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, criterion: "Criterion") -> "Executable":
     from mdhnp.codegen.selection import counting
 
-    program = counting(dtype, prod(shape), device.caps, which)
+    program = counting(dtype, prod(shape), device.caps, criterion)
     return executable(device, program, [(shape, dtype)], [((n,), _COUNT) for n in (program.sizes[1], 1)])
 
 
 @lru_cache(maxsize=64)
 def _writing(
-    device: "Device", dtype: "np.dtype[Any]", shape: _Shape, which: "Which", values: "np.dtype[Any] | None"
+    device: "Device", dtype: "np.dtype[Any]", shape: _Shape, criterion: "Criterion", values: "np.dtype[Any] | None"
 ) -> "Executable":
     from mdhnp.codegen.selection import writing
 
-    program = writing(dtype, shape, device.caps, which, values)
+    program = writing(dtype, shape, device.caps, criterion, values)
     others = [] if values is None else [(shape, values)]
     written = [_INDEX] * len(shape) if values is None else [values]  # as many of each as are selected
     return executable(device, program, [(shape, dtype), ((1,), _COUNT), *others], [((1,), t) for t in written])

@@ -28,7 +28,7 @@ from mdhnp.tuning.times import remember
 from mdhnp.warning import warn
 
 #: Rewritings that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
-_TUNED, _NEAR = 2, 2.0
+_TUNED, _CLOSE = 2, 2.0
 #: Seconds for which a rewriting is timed, and fewest and most calls.
 _FILL, _FEWEST, _MOST = 0.3, 3, 50
 #: Seconds for which the fastest is compared by turns with the one in use.
@@ -89,9 +89,9 @@ class Tuning:
         for name in names:
             # The call itself can be computed; a way that cannot is none.
             with suppress(MemoryError, RuntimeError) if times else nullcontext():
-                times[name], asked[name] = _timed(call, graph, name, device, _NEAR * min(times.values(), default=inf))
+                times[name], asked[name] = _timed(call, graph, name, device, _CLOSE * min(times.values(), default=inf))
         for name in sorted(times, key=lambda n: times[n])[:_TUNED]:
-            if not self._stopped and times[name] <= _NEAR * min(times.values()):
+            if not self._stopped and times[name] <= _CLOSE * min(times.values()):
                 self.tune(asked[name])
                 times[name], _ = _timed(call, graph, name, device)
                 tuned.add(name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mdhnp.cost import passes
 from mdhnp.mdh import Function, Instruction, MdHom, View
-from mdhnp.mdh.combine import Which, extreme, first_extreme
+from mdhnp.mdh.combine import Extreme, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, integer_power, literal_value
 from mdhnp.runtime.results import maker
 
@@ -45,7 +45,7 @@ _IN_PLACE = 1 << 18
 #: all such rows take half as long as these. Of fewer elements, an einsum takes half as long as a ufunc to begin.
 ROW, MANY = 512, 1 << 14
 
-_EXTREMES: dict[Which, np.ufunc] = {"max": np.maximum, "min": np.minimum}
+_EXTREMES: dict[Extreme, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 _REDUCTIONS: dict[str, np.ufunc] = {
     f.__name__: f for f in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or)
 }
@@ -129,7 +129,7 @@ def silenced(compute: Compute) -> Compute:
 
 
 def _combination(
-    h: MdHom, scalar: Function, dims: Sequence[int], place: Which | None, *, keepdims: bool
+    h: MdHom, scalar: Function, dims: Sequence[int], place: Extreme | None, *, keepdims: bool
 ) -> tuple[str, Compute | None] | None:
     """Return a name, and what combines values of a scalar function whose axes are dimensions, if anything does."""
     axes, dtype = tuple([n for n, d in enumerate(dims) if h.combine[d].kind != "cc"]), h.scalar.dtypes[0]
@@ -179,7 +179,7 @@ def _sum_of_rows(a: Any, axis: tuple[int, ...], dtype: np.dtype[Any], keepdims: 
     return total.reshape((*kept, *[1 for _ in axis])) if keepdims else total
 
 
-def _place_of(h: MdHom) -> Which | None:
+def _place_of(h: MdHom) -> Extreme | None:
     """Return of which extreme of its only input an MDH gives the first place along its only reduced dimension."""
     f, finish, dims = h.scalar, h.finish, h.dims("pw")
     if len(h.inputs) != 1 or len(dims) != 1 or len(f.results) != 2 or finish is None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl import selection
-from mdhnp.codegen.opencl.selection import Which
+from mdhnp.codegen.opencl.selection import Criterion
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.radix import offsets, work_group
 from mdhnp.mdh.stages import Argument
@@ -21,13 +21,13 @@ def tiles(count: int, caps: DeviceCaps) -> int:
     return -(-count // (work_group(caps)[1] * _EACH))
 
 
-def counting(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps, which: Which) -> Program:
+def counting(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps, criterion: Criterion) -> Program:
     """Give the program that counts selected elements of an array of `count`.
 
     The outputs are of uint32: how many are in tiles before each tile, and one number, how many there are in all.
     """
     lanes, items = work_group(caps)
-    source = selection.counting(dtype, which, lanes, items, _EACH, offsets=caps.offsets)
+    source = selection.counting(dtype, criterion, lanes, items, _EACH, offsets=caps.offsets)
     x, counts, total = Argument("input", 0), Argument("output", 0), Argument("output", 1)
     number = tiles(count, caps)
     kernels = (
@@ -38,7 +38,11 @@ def counting(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps, which: Which)
 
 
 def writing(
-    dtype: "np.dtype[Any]", shape: tuple[int, ...], caps: DeviceCaps, which: Which, values: "np.dtype[Any] | None"
+    dtype: "np.dtype[Any]",
+    shape: tuple[int, ...],
+    caps: DeviceCaps,
+    criterion: Criterion,
+    values: "np.dtype[Any] | None",
 ) -> Program:
     """Give the program that writes what :func:`counting` counted.
 
@@ -47,7 +51,7 @@ def writing(
     """
     lanes, items = work_group(caps)
     results = len(shape) if values is None else values
-    source = selection.writing(dtype, which, lanes, items, _EACH, results, offsets=caps.offsets)
+    source = selection.writing(dtype, criterion, lanes, items, _EACH, results, offsets=caps.offsets)
     arrays = [Argument("input", 0), Argument("input", 1)]
     if values is None:
         arrays += [Argument("output", axis) for axis in range(len(shape))]

@@ -30,7 +30,7 @@ _PASS = 4
 #: Multiply-adds up to which OpenBLAS uses one thread.
 _ONE_THREAD = 1 << 20
 #: Bytes of operands and results that a core's caches hold.
-_NEAR = 1 << 20
+_CORE_CACHES = 1 << 20
 #: Bytes of arrays that a CPU's last cache may hold already: Xeon's and EPYC's have 32 to 64 MB for a program.
 _CACHED = 64 << 20
 
@@ -136,5 +136,5 @@ def numpy_seconds(work: NumpyWork, rates: NumpyRates) -> tuple[float, float]:
     # BLAS reads ahead while it multiplies; loops that walk through arrays wait for them.
     waiting = work.walked / loop + work.copied / rates.copying
     floor = max(multiplied / fastest, max(work.moved - _CACHED, 0) / rates.memory)
-    reading = work.moved / (rates.cache if work.moved <= _NEAR else rates.memory)
+    reading = work.moved / (rates.cache if work.moved <= _CORE_CACHES else rates.memory)
     return rates.call + max(multiplying, reading) + waiting, rates.call + floor

@@ -23,7 +23,7 @@ from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.ordering import has_kernels, places_of, values_where
+from mdhnp.frontend.ordering import has_kernels, nonzero, values_where
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC
@@ -278,7 +278,7 @@ def _where_true(x: Array, mask: Array) -> Any:
     if mask.shape == x.shape and mask.device is x.device:
         return values_where(mask, x)
     rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
-    return take(rows, places_of(reshape(mask, (-1,)))[0], 0, mode="clip")
+    return take(rows, nonzero(reshape(mask, (-1,)))[0], 0, mode="clip")
 
 
 def _check_mask(x: Array, mask: Any, first: int) -> None:

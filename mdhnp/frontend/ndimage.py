@@ -51,8 +51,8 @@ def correlate(
 ) -> Any:  # fmt: skip
     """Correlate an array with weights, as `scipy.ndimage.correlate` does."""
     scipys = partial(_CORRELATE, input, weights, output, mode, cval, origin, **_known(axes))
-    made = lambda rank: [_weighed(rank, weights, mode, cval, origin, axes)]  # noqa: E731
-    return _filtered("correlate", scipys, input, output, cval, made)
+    correlations = lambda rank: [_weighed(rank, weights, mode, cval, origin, axes)]  # noqa: E731
+    return _filtered("correlate", scipys, input, output, cval, correlations)
 
 
 def convolve(
@@ -61,13 +61,13 @@ def convolve(
 ) -> Any:  # fmt: skip
     """Convolve an array with weights, as `scipy.ndimage.convolve` does."""
 
-    def made(rank: int) -> list[_Correlation]:
+    def correlations(rank: int) -> list[_Correlation]:
         turned = np.flip(weights)
         origins = [-n - (1 - size % 2) for n, size in zip(_each(origin, turned.ndim), turned.shape, strict=True)]
         return [_weighed(rank, turned, mode, cval, origins, axes)]
 
     scipys = partial(_CONVOLVE, input, weights, output, mode, cval, origin, **_known(axes))
-    return _filtered("convolve", scipys, input, output, cval, made)
+    return _filtered("convolve", scipys, input, output, cval, correlations)
 
 
 def gaussian_filter(
@@ -76,7 +76,7 @@ def gaussian_filter(
 ) -> Any:  # fmt: skip
     """Filter an array by a Gaussian, or by derivatives of one, as `scipy.ndimage.gaussian_filter` does."""
 
-    def made(rank: int) -> list[_Correlation]:
+    def correlations(rank: int) -> list[_Correlation]:
         along = _axes(axes, rank)
         each = zip(along, *[_each(a, len(along)) for a in (sigma, order, mode, radius)], strict=True)
         return [
@@ -87,7 +87,7 @@ def gaussian_filter(
         ]  # fmt: skip
 
     scipys = partial(_GAUSSIAN, input, sigma, order, output, mode, cval, truncate, radius=radius, axes=axes)
-    return _filtered("gaussian_filter", scipys, input, output, cval, made)
+    return _filtered("gaussian_filter", scipys, input, output, cval, correlations)
 
 
 def uniform_filter(
@@ -96,7 +96,7 @@ def uniform_filter(
 ) -> Any:  # fmt: skip
     """Give the means of neighbours, as `scipy.ndimage.uniform_filter` does."""
 
-    def made(rank: int) -> list[_Correlation]:
+    def correlations(rank: int) -> list[_Correlation]:
         along = _axes(axes, rank)
         each = zip(along, *[_each(a, len(along)) for a in (size, origin, mode)], strict=True)
         return [
@@ -108,7 +108,7 @@ def uniform_filter(
         ]  # fmt: skip
 
     scipys = partial(_UNIFORM, input, size, output, mode, cval, origin, axes=axes)
-    return _filtered("uniform_filter", scipys, input, output, cval, made)
+    return _filtered("uniform_filter", scipys, input, output, cval, correlations)
 
 
 # What arguments mean.
@@ -188,7 +188,7 @@ def _gaussian(sigma: float, order: int, truncate: float, radius: int | None) -> 
 
 def _filtered(
     name: str, scipys: Callable[[], Any], input: Any, output: Any, cval: Any,
-    made: Callable[[int], list[_Correlation]],
+    correlations: Callable[[int], list[_Correlation]],
 ) -> Any:  # fmt: skip
     """Make the correlations one after the other, or leave the call to SciPy's function."""
     if not isinstance(input, np.ndarray | Array | Sequence):  # SciPy may hand it on to its library
@@ -199,7 +199,7 @@ def _filtered(
     reason, filters = _different(array, output if into else None, result, cval), []
     if reason is None:
         try:
-            filters = made(array.ndim)
+            filters = correlations(array.ndim)
             if not filters or any([f.mode not in MODES or f.mode == "valid" for f in filters]):
                 reason = "such arguments"
         except (TypeError, ValueError, IndexError):

@@ -91,18 +91,18 @@ def search(ordered: Array, values: Array, side: str) -> Array:
     return _counting(text, common.char)(ordered, flat).reshape(values.shape)
 
 
-def places_of(x: Array) -> tuple[Array, ...]:
+def nonzero(x: Array) -> tuple[Array, ...]:
     """Give the indices of elements that are not 0, along each axis; their number is read."""
     if not x.size:
         return tuple([package().empty(0, dtype=np.int64, device=x.device) for _ in x.shape])
-    return sorting.places_of(in_order(x), "true")
+    return sorting.selected_places(in_order(x), "true")
 
 
 def values_where(mask: Array, x: Array) -> Array:
     """Give the elements where a mask of the same shape is true, whose number is read."""
     if not x.size or x.itemsize not in _MOVED:
-        return package().take(x.reshape(-1), places_of(mask.reshape(-1))[0], mode="clip")
-    return sorting.values_of(in_order(mask), "true", in_order(x))
+        return package().take(x.reshape(-1), nonzero(mask.reshape(-1))[0], mode="clip")
+    return sorting.selected_values(in_order(mask), "true", in_order(x))
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -110,7 +110,7 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
     m = package()
     found, order = order_along(x.reshape(-1), 0)
     new = _begins(found)
-    first = places_of(new)[0]
+    first = nonzero(new)[0]
     number = m.cumulative_sum(new, dtype=np.int64) - 1
     back = places_along(order.astype(np.int32), 0)
     ends = m.concat([first[1:], m.full(min(found.size, 1), found.size, dtype=np.int64, device=x.device)])
@@ -119,10 +119,10 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
     return named[0], named[1], inverse.reshape(x.shape), ends - first
 
 
-def values_of(x: Array) -> Array:
+def unique_values(x: Array) -> Array:
     """Give values in order, without repetition."""
     found = sorted_along(x.reshape(-1), 0)
-    return sorting.values_of(found, "new", found) if found.size else found
+    return sorting.selected_values(found, "new", found) if found.size else found
 
 
 def _begins(found: Array) -> Array:

@@ -16,7 +16,7 @@ from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, reduction
 from mdhnp.frontend.public import public, repeatable
 from mdhnp.frontend.reductions import numpys_arguments
 from mdhnp.mdh import MdHom, index, trace
-from mdhnp.mdh.combine import Which, first_extreme
+from mdhnp.mdh.combine import Extreme, first_extreme
 
 __all__ = ["argmax", "argmin"]
 
@@ -26,7 +26,7 @@ _INDEX = np.dtype(np.int64)
 
 
 @lru_cache(maxsize=256)
-def _place(which: Which, axis: int, given: DType, place: DType) -> Functions:
+def _place(which: Extreme, axis: int, given: DType, place: DType) -> Functions:
     """An element and its place, of which the place is stored; among elements it is of type `place`."""
     scalar = trace(lambda x: (x, index(axis).astype(place)), [given])
     finish = trace(lambda value, place, x: place.astype(_INDEX), [given, place, given])
@@ -34,7 +34,7 @@ def _place(which: Which, axis: int, given: DType, place: DType) -> Functions:
 
 
 def _describe_place(
-    which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool, flat: bool = False
+    which: Extreme, arrays: Arrays, axes: tuple[int, ...], keepdims: bool, flat: bool = False
 ) -> MdHom | Described:
     """Give the places along an axis; `flat` among all elements, in C order."""
     if flat:
@@ -42,7 +42,7 @@ def _describe_place(
     return _places(which, arrays, axes, keepdims)
 
 
-def _places(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
+def _places(which: Extreme, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
     (x,), (axis,) = arrays, axes
     if not x.shape[axis]:
         raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")

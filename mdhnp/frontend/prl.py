@@ -212,7 +212,7 @@ _PRL = Routine("prl", _describe)
 
 def _pairs(arrays: Arrays, blocks: _Blocks, similarities: _Similarities, place: np.dtype[Any]) -> MdHom:
     """Compare all pairs of new (i) and existing (j) records and keep the heaviest."""
-    new, existing, agree, differ, limits, *values_of = arrays
+    new, existing, agree, differ, limits, *columns = arrays
     count = len(new)
     kind = agree.dtype
 
@@ -242,7 +242,7 @@ def _pairs(arrays: Arrays, blocks: _Blocks, similarities: _Similarities, place: 
 
     inputs = (
         column("N", new, 0), column("E", existing, 1), column("A", agree, 0), column("D", differ, 0),
-        array_view("T", limits, ((Affine((0, 0), 0),), (Affine((0, 0), 1),))), *map(column, "VW", values_of, (0, 1)),
+        array_view("T", limits, ((Affine((0, 0), 0),), (Affine((0, 0), 1),))), *map(column, "VW", columns, (0, 1)),
     )  # fmt: skip
     parameters = [view.dtype for view in inputs for _ in view.accesses]
     scalar = trace(weight, parameters, what="prl")

@@ -84,7 +84,7 @@ def public(
         key = parameter.lstrip("*")
         return parameters[key] if key in parameters else SHARED[key]
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
             function.__module__ = "mdhnp"
@@ -106,7 +106,7 @@ def public(
         function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
         return guarded(function) if guard else function
 
-    return made
+    return decorate
 
 
 def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function], Function]:
@@ -116,13 +116,13 @@ def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function],
     does not depend on what they are, either. Calls with fewer than `least` arrays are not found again.
     """
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         if native.Method is None:
             return function
         method = native.Method(function, learning(function), {}, numbers, least, _PLACE)
         return cast(Function, wraps(function)(method))
 
-    return made
+    return decorate
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

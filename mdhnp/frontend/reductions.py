@@ -26,7 +26,7 @@ from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public, repeatable
 from mdhnp.mdh import Graph, MdHom, Step, trace
-from mdhnp.mdh.combine import Which, extreme
+from mdhnp.mdh.combine import Extreme, extreme
 from mdhnp.mdh.function import identity_function
 
 __all__ = ["all", "any", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -91,7 +91,7 @@ def _describe(
     return reduction(functions(*[a.dtype for a in arrays], *wanted), arrays, axes, keepdims)
 
 
-def _describe_extreme(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
+def _describe_extreme(which: Extreme, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
     (x,) = arrays
     if not _count(x, axes):
         raise ValueError(f"an array of shape {x.shape} has no elements along axes {axes}, and so no {which}")

@@ -106,7 +106,7 @@ def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) ->
     example=">>> mdhnp.nonzero(np.array([3, 0, 2]))\n(array([0, 2]),)",
 )
 def nonzero(x: Any, /) -> Any:
-    return ordering.places_of(x) if ordering.has_kernels(x) and x.ndim else by_host(np.nonzero, x)
+    return ordering.nonzero(x) if ordering.has_kernels(x) and x.ndim else by_host(np.nonzero, x)
 
 
 @repeatable()
@@ -178,7 +178,7 @@ def unique_inverse(x: Any, /) -> Any:
 )
 def unique_values(x: Any, /) -> Any:
     if ordering.has_kernels(x):
-        return ordering.values_of(x)
+        return ordering.unique_values(x)
     return by_host(np.unique, x, equal_nan=False)  # `numpy.unique_values` gives them in no order since 2.3
 
 

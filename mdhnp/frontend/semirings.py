@@ -17,7 +17,7 @@ from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
 from mdhnp.fusion.least_work import distributes, least_work
 from mdhnp.mdh import Function, Graph, MdHom, index, pw, trace
-from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, Which, first_extreme, ufuncs_of
+from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, Extreme, first_extreme, ufuncs_of
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.logarithms import log_sums
@@ -30,7 +30,7 @@ _SPECS = {ufunc: pw(name) for name, ufunc in NAMED.items()} | {
     np.logaddexp: pw(np.logaddexp, identity=-np.inf, commutative=True, check=False)
 }
 #: What adds by keeping the place of an extreme beside it.
-_PLACES: dict[str, Which] = {"argmax": "max", "argmin": "min"}
+_PLACES: dict[str, Extreme] = {"argmax": "max", "argmin": "min"}
 
 _BOOL, _INT32, _INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int64)
 

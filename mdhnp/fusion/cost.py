@@ -52,7 +52,7 @@ def bytes_of_step(h: Computation) -> int:
     return sum([bytes_read(h, v) for v in h.inputs]) + sum([v.element_bytes for v in h.outputs])
 
 
-def near(h: MdHom) -> float:
+def seconds_in_cache(h: MdHom) -> float:
     """Return the seconds of a step if all of its arrays lie in a cache, where each load and store is an operation."""
     moved = sum([bytes_read(h, v) // v.dtype.itemsize for v in h.inputs]) + sum([prod(v.shape) for v in h.outputs])
     return _OPERATION * (_operations(h) + _over(h) + moved)
@@ -72,8 +72,10 @@ def _conversions(f: Function) -> float:
 
 def _over(h: MdHom) -> float:
     """Operations of what vectors leave over of reduced rows, one after the other instead of a vector's at a time."""
-    near = {d for v in h.inputs for a in v.accesses if a for d, n in enumerate(v.linear(a).coefficients) if abs(n) == 1}
-    left = max([h.extents[d] % _WIDE / h.extents[d] for d in h.dims("pw") if d in near], default=0.0)
+    neighbours = {
+        d for v in h.inputs for a in v.accesses if a for d, n in enumerate(v.linear(a).coefficients) if abs(n) == 1
+    }
+    left = max([h.extents[d] % _WIDE / h.extents[d] for d in h.dims("pw") if d in neighbours], default=0.0)
     return left * (_WIDE - 1) * h.points * (weight(h.scalar) - _conversions(h.scalar))
 
 
@@ -99,7 +101,7 @@ def _of_rows(h: Rows) -> float:
                 size = view.element_bytes
                 # In the online form reading hides: an element is multiplied for all rows that are computed at a time.
                 moved += size * again * (_AGAIN if online or size <= _SHARED else 1)
-    return _MACHINE.launch + apart * (_BYTE * moved + sum([near(s.mdhom.last) for s in h.graph.steps]))
+    return _MACHINE.launch + apart * (_BYTE * moved + sum([seconds_in_cache(s.mdhom.last) for s in h.graph.steps]))
 
 
 def _of_chain(h: Chain) -> float:

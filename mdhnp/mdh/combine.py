@@ -20,7 +20,7 @@ from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import index, trace, trace_text
 
 Kind = Literal["cc", "pw", "ps"]
-Which = Literal["max", "min"]
+Extreme = Literal["max", "min"]
 
 _PLACE = np.dtype(np.int64)
 
@@ -306,7 +306,7 @@ def farthest(which: str, dtype: np.dtype[Any]) -> Any:
 
 
 @lru_cache(maxsize=64)
-def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
+def extreme(which: Extreme, dtype: np.dtype[Any]) -> Combine:
     """Give the reduction to the largest or smallest value."""
     if dtype.kind != "c":
         return pw(which).resolve([dtype])
@@ -317,7 +317,7 @@ def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
 
 
 @lru_cache(maxsize=64)
-def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PLACE) -> Combine:
+def first_extreme(which: Extreme, dtype: np.dtype[Any], place: np.dtype[Any] = _PLACE) -> Combine:
     """Give the reduction of pairs of a value and its place to the first one of the largest or smallest values.
 
     Places are of type `place`; vectors of narrower ones hold as many as of values.
@@ -328,7 +328,7 @@ def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PL
     return spec.resolve([dtype, place], Source(places))
 
 
-def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
+def first(which: Extreme, p: Any, q: Any) -> tuple[Any, Any]:
     """Keep, of two pairs of a value and its place, the largest or smallest value, and the first of equal ones."""
     (a, i), (b, j) = p, q
     alike = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
@@ -336,7 +336,7 @@ def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
     return where(taken, b, a), where(taken, j, i)
 
 
-def _wins(which: Which, a: Any, b: Any) -> Any:
+def _wins(which: Extreme, a: Any, b: Any) -> Any:
     """Whether `a` stands before `b`."""
     before, behind = (np.greater, np.less_equal) if which == "max" else (np.less, np.greater_equal)
     if a.dtype.kind == "c":

@@ -27,7 +27,7 @@ from mdhnp.mdh.regions import Part, Region, part_of
 from mdhnp.mdh.views import View, in_place, numbered, packed
 
 #: Boundary modes of what lies outside of an array and is a constant, or an element near its border.
-_NEAR = (None, "constant", "nearest", "reflect", "mirror")
+_LOCAL_MODES = (None, "constant", "nearest", "reflect", "mirror")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _is_near_map(graph: Graph, step: Step) -> bool:
 
 def _is_near(graph: Graph, value: int, read: View) -> bool:
     """Whether each access to what another map gives is at a constant distance, however long, from the point."""
-    if read.shape != graph.view(value).shape or read.boundary not in _NEAR:
+    if read.shape != graph.view(value).shape or read.boundary not in _LOCAL_MODES:
         return False
     return all([replace(i, constant=0).dim() == d for access in read.accesses for d, i in enumerate(access)])
 

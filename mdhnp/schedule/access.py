@@ -84,17 +84,17 @@ class AccessPattern:
         return tuple(Moved.of(v, self.h.rank) for v in (*self.h.inputs, *self.h.outputs))
 
     @cached_property
-    def near_output(self) -> tuple[int, ...]:
+    def contiguous_output(self) -> tuple[int, ...]:
         """Dimensions along which neighbours are neighbours in the first output, or have the imaginary part between."""
         step = 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
         return tuple(d for d, stride in enumerate(self.output_strides) if abs(stride) == step)
 
-    def near(self, n: int, d: int) -> bool:
+    def contiguous(self, n: int, d: int) -> bool:
         """Whether neighbours along a dimension are neighbours in an input, or have the other part in between."""
         return abs(self.strides[n][d]) in (1, 2)
 
-    def near_any(self, d: int) -> bool:
-        return any(self.near(n, d) for n in range(len(self.h.inputs)))
+    def contiguous_any(self, d: int) -> bool:
+        return any(self.contiguous(n, d) for n in range(len(self.h.inputs)))
 
     @cached_property
     def depends(self) -> tuple[frozenset[int], ...]:
@@ -131,7 +131,7 @@ class AccessPattern:
     def turned(self, n: int) -> bool:
         """Whether an input's neighbours are other points than the results', so that a copied tile lets both be near."""
         written = self.contiguous_first[:1]
-        near = {d for d in self.depends[n] if self.near(n, d) and self.h.extents[d] > 1}
+        near = {d for d in self.depends[n] if self.contiguous(n, d) and self.h.extents[d] > 1}
         return bool(near) and near.isdisjoint(written) and not self.depends[n].isdisjoint(written)
 
     def copies_pay(self, n: int) -> bool:
@@ -165,7 +165,7 @@ class AccessPattern:
         if not self.h.inputs:
             return ()
         largest = max(range(len(self.h.inputs)), key=lambda n: self.h.inputs[n].elements())
-        return tuple(d for d in range(self.h.rank) if self.near(largest, d) and self.h.extents[d] > 1)
+        return tuple(d for d in range(self.h.rank) if self.contiguous(largest, d) and self.h.extents[d] > 1)
 
     @cached_property
     def sides(self) -> tuple[Side, Side] | None:
@@ -184,7 +184,7 @@ class AccessPattern:
         moves = [d in moved for moved in self.depends]
         dims = [k for k in self.kept if [k in moved for moved in self.depends] == moves and self.h.extents[k] > 1]
         written = min(dims, key=lambda k: abs(self.output_strides[k]))
-        near = [k for n, moved in enumerate(self.depends) if d in moved for k in dims if self.near(n, k)]
+        near = [k for n, moved in enumerate(self.depends) if d in moved for k in dims if self.contiguous(n, k)]
         return Side(tuple(dims), written, near[0] if near else written)
 
     @cached_property

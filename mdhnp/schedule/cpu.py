@@ -63,7 +63,7 @@ def vectorisations(access: AccessPattern, caps: DeviceCaps) -> list[tuple[int, i
     reducible = operator is None or (operator.commutative and operator.identity is not None)
     found = []
     for d in range(0 if h.calls_text else h.rank):
-        unit = d in access.near_output or access.near_any(d)
+        unit = d in access.contiguous_output or access.contiguous_any(d)
         # Copies make a strided dimension contiguous; a long sum pays for scattering its results.
         long = prod(h.extents[k] for k in access.combined) >= _LONG and h.extents[d] >= full
         copied = long and d in access.kept and any(d in access.depends[n] for n in access.reused)
@@ -180,7 +180,7 @@ def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool) ->
                 wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
-                wanted = [1, 4, 16, 32, extent] if access.near_any(d) else [1, 8, 32, extent]
+                wanted = [1, 4, 16, 32, extent] if access.contiguous_any(d) else [1, 8, 32, extent]
         elif d == tiles.vector_dim[row]:
             wanted = [step, 64, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
         elif step > 1:

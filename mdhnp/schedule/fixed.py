@@ -69,7 +69,7 @@ def _lanes(h: MdHom) -> int:
     lanes = _BYTES // max([t.itemsize for t in (*h.scalar.dtypes, *h.scalar.parameters)])
     apart = h.calls_text or h.segments or h.dims("ps") or h.extents[last] < lanes
     free = operator is not None and operator.commutative and operator.identity is not None
-    inside = access.near_any(last) and not any(map(access.near_any, h.dims("cc")))
+    inside = access.contiguous_any(last) and not any(map(access.contiguous_any, h.dims("cc")))
     return min(lanes, 16) if free and inside and not apart else 1
 
 

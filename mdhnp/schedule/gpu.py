@@ -158,7 +158,7 @@ def _scan(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
         able, rows = h.operator is not None and h.operator.identity is not None, h.points // h.extents[d]
         if caps.subgroup and able:
             yield from _exchanging_scan(access, caps, d)
-        elif not able or (rows >= 64 * caps.compute_units and d not in access.near_output):
+        elif not able or (rows >= 64 * caps.compute_units and d not in access.contiguous_output):
             items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
             yield of_tiles(access, items, {}, {d: h.extents[d]})
         else:
@@ -173,7 +173,7 @@ def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> Iterato
     h, units, row = access.h, access.contiguous_first, caps.subgroup
     # Registers have no less than 4 bytes.
     extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
-    side = units and h.extents[units[0]] >= row and d not in access.near_output
+    side = units and h.extents[units[0]] >= row and d not in access.contiguous_output
     if side or extent < row:
         items = {k: min(2 * row, covering(h.extents[k])) for k in units[:1]}
         s = of_tiles(access, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS})

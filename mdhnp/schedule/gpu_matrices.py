@@ -144,8 +144,8 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
         points = _POINTS if atom.rounds and not single else _MORE_POINTS
         most = MOST_POINTS * (2 if single else 1) // (len(h.outputs) * atom.places)
         sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
-        rows = _ways(access, access.only(a, b), a, atom, points, atom.shape[0] // DOWN)
-        columns = _ways(access, access.only(b, a), b, atom, points, 0)
+        rows = _factor_tiles(access, access.only(a, b), a, atom, points, atom.shape[0] // DOWN)
+        columns = _factor_tiles(access, access.only(b, a), b, atom, points, 0)
         read = [
             [(x, [TileRead.of(access, caps, inputs, x, s) for s in sums]) for x in some]
             for inputs, some in ((left, rows), (right, columns))
@@ -195,7 +195,7 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
         others = [d for d in access.combined if d != terms]
         ones = dict.fromkeys(others, 1)
         window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
-        near = [d for d in others if extents[d] > _WINDOW and access.near_any(d)]
+        near = [d for d in others if extents[d] > _WINDOW and access.contiguous_any(d)]
         tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
         # Where other combined dimensions move, all of a short one can be in a tile.
         whole = [extents[terms]] if others and extents[terms] <= _DEPTHS[0] else []
@@ -207,12 +207,12 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
                 yield TermTile.of(access, caps, atom, terms, {**tile, terms: depth})
 
 
-def _ways(
+def _factor_tiles(
     access: AccessPattern, side: list[int], n: int, atom: Atom, points: Sequence[int], halves: int
 ) -> list[FactorTile]:
     """Return tiles of a factor, the most promising first; `halves` of the instruction's rows, 0 for columns."""
     extents = access.h.extents
-    near = next((d for d in side if access.near(n, d) and extents[d] > 1), None)
+    near = next((d for d in side if access.contiguous(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
         beside = _beside(access, n, side, main, near)

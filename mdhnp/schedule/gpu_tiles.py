@@ -75,7 +75,7 @@ class _Tiles:
         h = self.access.h
         size = max(v.dtype.itemsize for v in (*h.inputs, *h.outputs))
         lanes = WIDEST // size
-        results = () if self.access.combined else self.access.near_output
+        results = () if self.access.combined else self.access.contiguous_output
         near = sorted({*self.access.walked, *results})
         dims = [d for d in near if h.extents[d] >= lanes and (d in self.access.kept or self.splits)]
         return [(d, lanes) for d in dims] if lanes > 1 and not h.calls_text else []

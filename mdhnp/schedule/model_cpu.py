@@ -164,7 +164,7 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
             again |= steps > 1
     # Steps of the reduction that lie a power of two apart share few of the cache's sets.
     stride = abs(access.strides[n][access.loop_order[-1]]) * itemsize
-    row = product(c.pt * itemsize, (d for d in access.depends[n] if access.near(n, d)))
+    row = product(c.pt * itemsize, (d for d in access.depends[n] if access.contiguous(n, d)))
     used = np.minimum(1.0, np.ceil(row / c.core.line) * c.core.line / max(gcd(stride, c.core.page), c.core.line))
     used = np.where(c.packed[:, n], 1.0, used)
     speed = np.where(c.packed[:, n], c.core.packed_l2, c.core.rows_l2)
@@ -187,7 +187,7 @@ def _visit(c: Tiling) -> Floats:
     """Cycles to start and store one private tile."""
     access, itemsize = c.access, c.access.h.outputs[0].dtype.itemsize
     elements = product(c.pt, access.kept)
-    contiguous, lanes = c.vectors_along(access.near_output), elements / c.width
+    contiguous, lanes = c.vectors_along(access.contiguous_output), elements / c.width
     if not access.combined:
         step = c.of_vectors({d: abs(access.output_strides[d]) * itemsize for d in access.kept}, 1.0)
         apart = np.where(step < c.core.page, 2.0, c.core.scattered) * c.width
@@ -197,7 +197,7 @@ def _visit(c: Tiling) -> Floats:
         each = np.maximum(_vector_loads(c, n)[1] - c.registers, 0.0)
         gathered += each * product(c.pt, access.depends[n]) / c.width * len(access.h.inputs[n].accesses)
     row = np.ones(len(elements))
-    for d in access.near_output:
+    for d in access.contiguous_output:
         row = c.pt[:, d]
     lines = elements / np.minimum(row, c.core.line / itemsize)
     alone = np.where(lines * c.core.line > c.caps.l1 / 4, c.core.scattered * lines / elements, 0.0)
@@ -241,7 +241,7 @@ def _copies(c: Tiling) -> Floats:
             # A loop that moves the tile copies it anew, with all loops around it.
             times = np.where(moved & (count > 1), pending, times)
         size = access.tile_elements(n, c.lt)
-        unit = [d for d in access.depends[n] if access.near(n, d)]
+        unit = [d for d in access.depends[n] if access.contiguous(n, d)]
         straight = c.vectors_along(d for d in unit if d in access.kept)
         # Neighbours make rows longer than whole vectors, and their ends may lie outside of the array.
         straight &= len(access.h.inputs[n].accesses) == 1
@@ -348,7 +348,7 @@ def _followed(c: Tiling, n: int) -> Floats:
     access = c.access
     chain = sorted(access.depends[n], key=lambda d: abs(access.strides[n][d]))
     run, going = np.ones(len(c.pt)), np.ones(len(c.pt), bool)
-    if chain and not access.near(n, chain[0]):
+    if chain and not access.contiguous(n, chain[0]):
         return run
     found = np.full(len(c.pt), np.inf)
     for place, d in enumerate(chain):

@@ -178,7 +178,7 @@ class ResultTile:
         crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
         self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
-        near = [d for d in access.kept if d in access.near_output]
+        near = [d for d in access.kept if d in access.contiguous_output]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] * 4 / unit.sector, 1.0) if lanes & {*near[:1]} else unit.scattered
         self._computing = (1 + reads / products) / faster

@@ -25,7 +25,7 @@ _WIDEST = 64
 def segment_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Iterate over legal schedules of an MDH with segments, the most likely first; the last is always legal."""
     lanes = max(_WIDEST // h.scalar.dtypes[0].itemsize, 1)
-    near = _near(h)
+    near = _contiguous(h)
     if caps.kind == "gpu":
         widths = [1]
     elif near is None:
@@ -45,7 +45,7 @@ def _rows(h: MdHom) -> frozenset[int]:
     return frozenset({d for s in h.segments for d in h.segmented(s)})
 
 
-def _near(h: MdHom) -> int | None:
+def _contiguous(h: MdHom) -> int | None:
     """The dimension beside rows along which neighbours lie beside each other, if any is kept or reduced as a whole."""
     return next((d for d in AccessPattern(h).contiguous_first if d not in _rows(h)), None)
 
@@ -68,7 +68,7 @@ def _sharing(h: MdHom, caps: DeviceCaps, beside: int) -> int:
 
 
 def _schedule(h: MdHom, caps: DeviceCaps, width: int, vectors: int) -> Schedule | None:
-    rows, near, n = _rows(h), _near(h), range(h.rank)
+    rows, near, n = _rows(h), _contiguous(h), range(h.rank)
     lying = AccessPattern(h).contiguous_first
     beside = [d for d in lying if d not in rows]
     along = h.segments[0].dim if near is None else near

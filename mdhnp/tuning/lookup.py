@@ -20,7 +20,7 @@ from mdhnp.tuning.cache.records import Key
 GENERATOR = "3"
 
 #: Schedules of the same family are tried, or used, where extents differ by so many times at most.
-_NEAR = 4.0
+_SIMILAR = 4.0
 
 #: Tuned for exactly this, or for several sizes together; chosen without any measurement, for this or for all sizes;
 #: said by the user.
@@ -47,17 +47,17 @@ def tuned_for(h: Computation, device: Device) -> Schedule | None:
     return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
-def near(key: Key) -> tuple[tuple[int, ...], Schedule | Literal["default"]] | None:
+def family_choice(key: Key) -> tuple[tuple[int, ...], Schedule | Literal["default"]] | None:
     """Give what sizes near to a key's take, of extents that were tuned together with others, and these."""
     for other, entry in cache().nearest(key, limit=None):
-        if entry.near is not None and _is_near(key, other):
+        if entry.near is not None and _is_similar(key, other):
             return other.extents, entry.near
     return None
 
 
 def family_schedule(h: Computation, device: Device) -> Schedule | None:
     """Look up what was found for a stage's family; None where that is nothing, or default schedules."""
-    found = near(key_of(h, device))
+    found = family_choice(key_of(h, device))
     return None if found is None or found[1] == "default" else _moved(h, found[1], found[0], device.caps)
 
 
@@ -74,10 +74,10 @@ def similar(h: Computation, device: Device) -> list[Schedule]:
     found = [
         _moved(h, entry.schedule, other.extents, device.caps)
         for other, entry in cache().nearest(key, limit=3)
-        if _is_near(key, other)
+        if _is_similar(key, other)
     ]
     return [s for s in found if s is not None]
 
 
-def _is_near(key: Key, other: Key) -> bool:
-    return all([max(m, n) <= _NEAR * min(m, n) for m, n in zip(key.extents, other.extents, strict=True)])
+def _is_similar(key: Key, other: Key) -> bool:
+    return all([max(m, n) <= _SIMILAR * min(m, n) for m, n in zip(key.extents, other.extents, strict=True)])

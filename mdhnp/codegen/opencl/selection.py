@@ -10,9 +10,12 @@ import numpy as np
 from mdhnp.codegen.opencl.counts import UNSIGNED, kernel, summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
 
-Which = Literal["true", "new"]
+Criterion = Literal["true", "new"]
 
-_SELECTED: dict[Which, str] = {"true": "element(x, at) != 0", "new": "at == 0 || element(x, at) != element(x, at - 1)"}
+_SELECTED: dict[Criterion, str] = {
+    "true": "element(x, at) != 0",
+    "new": "at == 0 || element(x, at) != element(x, at - 1)",
+}
 
 _FLAG = """
 static inline int is_selected(__global const TYPE *x, int at, int n) {{ return at < n && ({selected}); }}
@@ -54,26 +57,26 @@ _LIST = """\
 """
 
 
-def _header(dtype: "np.dtype[Any]", which: Which, lanes: int, items: int, each: int) -> str:
+def _header(dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int) -> str:
     kind = memory_type(dtype)
     element = "vload_half(at, x)" if kind == "half" else "x[at]"
     value = "float" if kind == "half" else kind
     return (
         f"#define TYPE {kind}\n{sums_text(lanes, items, each)}\n"
         f"static inline {value} element(__global const TYPE *x, int at) {{ return {element}; }}"
-        + _FLAG.format(selected=_SELECTED[which])
+        + _FLAG.format(selected=_SELECTED[criterion])
     )
 
 
-def counting(dtype: "np.dtype[Any]", which: Which, lanes: int, items: int, each: int, *, offsets: bool) -> str:
+def counting(dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int, *, offsets: bool) -> str:
     """Give the text of ``count`` and ``sum_counts``: how many are selected in tiles before each one, and in all."""
     parameters = ["__global const TYPE *x", "__global uint *counts"]
-    text = _header(dtype, which, lanes, items, each) + summing(["counts", "totals"] if offsets else [])
+    text = _header(dtype, criterion, lanes, items, each) + summing(["counts", "totals"] if offsets else [])
     return text + kernel("count", parameters, ["n"], ["x", "counts"] if offsets else [], _COUNT)
 
 
 def writing(
-    dtype: "np.dtype[Any]", which: Which, lanes: int, items: int, each: int, results: "int | np.dtype[Any]",
+    dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int, results: "int | np.dtype[Any]",
     *, offsets: bool,
 ) -> str:  # fmt: skip
     """Give the text of ``write``: the places of what is selected, or elements of another array that are there.
@@ -96,6 +99,6 @@ def writing(
         parameters += [f"__global const {kind} *values", f"__global {kind} *found"]
         lines, shifted = ["found[begin + k] = values[at];"], ["x", "counts", "values", "found"]
     body = _LIST + "".join(f"        {line}\n" for line in lines) + "    }\n"
-    return _header(dtype, which, lanes, items, each) + kernel(
+    return _header(dtype, criterion, lanes, items, each) + kernel(
         "write", parameters, sizes, shifted if offsets else [], body
     )

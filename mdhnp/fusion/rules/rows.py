@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
-from mdhnp.fusion.cost import ENOUGH, near
+from mdhnp.fusion.cost import ENOUGH, seconds_in_cache
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps
 from mdhnp.fusion.streamed import streamed
@@ -122,11 +122,11 @@ def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
 
 def _simpler(graph: Graph) -> Graph:
     """Put maps into what reads them, where that saves work: what lies in a cache is cheap, not free."""
-    paid = sum([near(s.mdhom.last) for s in graph.steps])
+    paid = sum([seconds_in_cache(s.mdhom.last) for s in graph.steps])
     for rule in (maps.FINISH, maps.INTO_READERS):
         for match in rule.found(graph):
             made = rule.rewrite(graph, match)
-            if sum([near(s.mdhom.last) for s in made.steps]) < paid:
+            if sum([seconds_in_cache(s.mdhom.last) for s in made.steps]) < paid:
                 return _simpler(made)
     return graph
 

@@ -23,7 +23,7 @@ from mdhnp.tuning.search.session import Tuned, team_of
 #: Schedules besides the default ones, at most, and how many times as fast each makes a call on average, at least.
 _MOST, _WORTH = 3, 1.05
 #: Rounds by turns, and how many times the fastest one's time those take at most that take part.
-_ROUNDS, _NEAR = 30, 1.5
+_ROUNDS, _CLOSE = 30, 1.5
 
 
 def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> list[Tuned]:
@@ -85,8 +85,8 @@ def _times(
     each = list(dict.fromkeys([s for s in (schedules[0], own.schedule, *schedules[1:]) if s is not None]))
     with team_of(own.mdhom, (device,), budget, seed) as team:
         once = _once(team, each, budget)
-        near = [s for s, seconds in once.items() if s in each[:2] or seconds <= _NEAR * min(once.values())]
-        turns = _turns(team, near, budget)
+        finalists = [s for s, seconds in once.items() if s in each[:2] or seconds <= _CLOSE * min(once.values())]
+        turns = _turns(team, finalists, budget)
     return {s: median(turns.get(s) or [seconds]) for s, seconds in once.items()}
 
 

@@ -134,7 +134,7 @@ class SimulatedAnnealing:
         """Give one near where the walk is."""
         if self._here is None:
             return self._space.at([self._random.random() for _ in self._space.parameters])
-        return self._space.at(near(self._here[0], self._random))
+        return self._space.at(neighbour(self._here[0], self._random))
 
     def tell(self, configuration: Configuration, cost: float | None) -> None:
         """Go there, or stay."""
@@ -248,7 +248,7 @@ class ModelGuided:
         told = sorted([(cost, point) for point, cost in self._costs.values() if cost is not None])
         if len(told) >= _FIRST and self._random.random() >= _EXPLORE:
             best = [point for _, point in told[:_PARENTS]]
-            around = [near(self._random.choice(best), self._random) for _ in range(_LISTED)]
+            around = [neighbour(self._random.choice(best), self._random) for _ in range(_LISTED)]
             drawn = [[self._random.random() for _ in best[0]] for _ in range(_LISTED)]
             each = {_key(c): c for c in map(self._space.at, [*around, *drawn])}
             if listed := [c for key, c in each.items() if key not in self._asked]:
@@ -310,7 +310,7 @@ def _key(configuration: Configuration) -> tuple[Any, ...]:
     return tuple(configuration.values())
 
 
-def near(point: Sequence[float], random: Random) -> list[float]:
+def neighbour(point: Sequence[float], random: Random) -> list[float]:
     """Give a point of the unit cube near another: one coordinate is moved, and each of the others sometimes."""
     moved, step = random.randrange(len(point)), _STEP * 10 ** (-_FINER * random.random())
     return [
