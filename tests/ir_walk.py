@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
+from ir_index import MODES, Evaluator, Values
 from ir_verify import verify
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Atom, Compare, Index, IndexChoice, IndexElement, IndexFunction, Limit, Var
+from mdhnp.codegen.ir.index import IndexElement, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
@@ -26,13 +27,11 @@ from mdhnp.codegen.ir.statements import (
     Let,
     LoadMatrix,
     NamedBarrier,
-    Not,
     Procedure,
     Roles,
     Scope,
     Stmt,
     Store,
-    Test,
     Transpose,
     Wait,
     WideProducts,
@@ -42,81 +41,11 @@ from mdhnp.codegen.program import Program
 from mdhnp.mdh import Stage, View
 from mdhnp.schedule.atoms import ATOMS
 
-__all__ = ["MODES", "Evaluator", "TooLong", "Walk", "walk_all"]
+__all__ = ["TooLong", "Walk", "walk_all"]
 
 
 class TooLong(Exception):
     """More steps than a test should take."""
-
-
-MODES = {
-    "nearest": lambda i, n: min(max(i, 0), n - 1),
-    "last": lambda i, n: i if 0 <= i < n else n - 1,
-    "wrap": lambda i, n: i % n,
-    "reflect": lambda i, n: min(i % (2 * n), 2 * n - 1 - i % (2 * n)),
-    "mirror": lambda i, n: min(i % max(2 * n - 2, 1), max(2 * n - 2, 1) - i % max(2 * n - 2, 1)),
-}
-
-
-class Evaluator:
-    """Gives indices for values of their variables, and sees that they lie in their ranges."""
-
-    def __init__(self, values: Mapping[Var, int], sizes: Mapping[str, int] | None = None) -> None:
-        self._env = dict(values)
-        self._sizes = sizes or {}
-        self._ids: dict[str, int] = {}
-        self._strict = True
-        self._ranges: dict[int, tuple[Index, tuple[Limit, Limit]]] = {}
-
-    def index(self, index: Index) -> int:
-        total = index.constant
-        for atoms, factor in index.terms:
-            for atom in atoms:
-                factor *= self._atom(atom)
-            total += factor
-        if self._strict:
-            # The index is held, so that no other one gets its id.
-            _, (low, high) = self._ranges.get(id(index)) or self._ranges.setdefault(id(index), (index, index.range()))
-            assert low <= total <= high, f"{index} is {total}, which its range {low} … {high} has not"
-        return total
-
-    def _atom(self, atom: Atom) -> int:
-        if isinstance(atom, Var):
-            return self._env[atom] if atom in self._env else self._sizes[atom.stem]
-        if isinstance(atom, IndexElement):
-            return self._element(atom)
-        if isinstance(atom, IndexChoice):
-            return self.index(atom.inside if self.hold(atom.tests) else atom.elsewhere)
-        return self._ids[atom.function] if atom.function in self._ids else self._call(atom)
-
-    def _element(self, atom: IndexElement) -> int:
-        """An element that is an index: where nothing is known of memory, the one that may be added to most."""
-        self.index(atom.offset)
-        return 0
-
-    def _call(self, call: IndexFunction) -> int:
-        values = [self.index(a) for a in call.arguments]
-        match call.function:
-            case "min":
-                return min(values)
-            case "max":
-                return max(values)
-            case "clamp":
-                return min(max(values[0], values[1]), values[2])
-            case "quotient" | "remainder":
-                assert values[0] >= 0 and values[1] > 0, "division of what may be negative"
-                return values[0] // values[1] if call.function == "quotient" else values[0] % values[1]
-        return MODES[call.function](*values)
-
-    def hold(self, tests: Iterable[Test]) -> bool:
-        """Whether conditions hold; those on values may."""
-        signs = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__, "==": int.__eq__}
-        for t in tests:
-            if isinstance(t, Compare) and not signs[t.sign](self.index(t.left), self.index(t.right)):
-                return False
-            if isinstance(t, Not) and self.hold(t.tests):
-                return False
-        return True
 
 
 class Walk(Evaluator):
@@ -135,12 +64,13 @@ class Walk(Evaluator):
         super().__init__({}, sizes)
         self.written: dict[str, set[int]] = defaultdict(set)
         self._steps = steps
+        self._known: dict[int, tuple[Any, tuple[Any, ...]]] = {}  # what a node reads, by the id of the node
         self._elements = {**elements, **{alias.name: elements[b.name] for alias, b in procedure.aliases}}
         for group in range(groups):
             self._touched: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
             met = set()
             for item in range(procedure.work_items):
-                self._env = {}
+                self._env = Values({}, sizes)
                 self._ids = {"group_id": group, "local_id": item}
                 self._phase, self._apart = 0, False
                 self._started: list[list[tuple[str, int, int]]] = [[]]
@@ -164,6 +94,12 @@ class Walk(Evaluator):
 
     def _one(self, s: Stmt) -> None:
         match s:
+            case Let() | Declare() | Assign():
+                self._reads(s)
+                self._set(s.target, s.value)
+            case Store() | Copy() | Transpose():
+                self._reads(s)
+                self._writes(s)
             case Scope():
                 self._all(s.body)
             case Barrier():
@@ -209,10 +145,6 @@ class Walk(Evaluator):
                     self._touch(s.buffer, range(at, at + wide))
             case _:
                 self._reads(s)
-                if isinstance(s, Let | Declare | Assign):
-                    self._set(s.target, s.value)
-                else:
-                    self._writes(s)
 
     def _for(self, s: For) -> None:
         if s.begin is not None:
@@ -254,6 +186,14 @@ class Walk(Evaluator):
         self._touched[place] = (item, write or before[1], copy and before[2])
 
     def _reads(self, node: Any) -> None:
+        """Note all that a statement or a value reads."""
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = node, tuple(_readers(node))
+        for reader in known[1]:
+            self._read(reader)
+
+    def _read(self, node: Load | LoadRow | Shuffled) -> None:
         match node:
             case Load():
                 if self.hold(node.guard):
@@ -261,7 +201,6 @@ class Walk(Evaluator):
                     last = node.lanes - 1 if node.valid is None else self.index(node.valid) - 1
                     whole = range(1) if node.buffer.values or (not node.stride.terms and not stride) else lanes
                     self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
-                return
             case Shuffled():
                 self.index(node.distance)  # which may be each work-item's own
                 self._exchanges.append((self._phase, node))
@@ -275,13 +214,6 @@ class Walk(Evaluator):
                     elif node.mode != "constant":
                         indices = [MODES[node.mode](i, node.length) for i in indices]
                     self._touch(node.buffer, [start + i * stride for i in indices if 0 <= i < node.length])
-                return
-            case tuple():
-                for n in node:
-                    self._reads(n)
-                return
-        for name in FIELDS.get(type(node), ()):
-            self._reads(getattr(node, name))
 
     def _writes(self, s: Stmt) -> None:
         match s:
@@ -307,6 +239,16 @@ class Walk(Evaluator):
                     self._touch(s.source, range(begin, begin + s.lanes))
                     begin = self.index(s.at) + row * self.index(s.stride)
                     self._touch(s.target, range(begin, begin + s.lanes), write=True, copy=True)
+
+
+def _readers(node: Any) -> Iterator[Load | LoadRow | Shuffled]:
+    """What reads memory, or other work-items' registers, in a statement or a value."""
+    if isinstance(node, Load | LoadRow | Shuffled):
+        yield node
+    if not isinstance(node, Load | LoadRow):
+        parts = node if isinstance(node, tuple) else [getattr(node, name) for name in FIELDS.get(type(node), ())]
+        for part in parts:
+            yield from _readers(part)
 
 
 def walk_all(program: Program, built: Sequence[Procedure], chain: Sequence[Stage], *, steps: int) -> None:

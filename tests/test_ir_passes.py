@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ir_verify import InvalidProcedure, verify
-from ir_walk import Evaluator
+from ir_index import Evaluator
 from kernels import KERNELS
 from random_functions import Picker, Seeded
 
