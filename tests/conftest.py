@@ -4,8 +4,8 @@ A test that takes the fixture `device` runs once for each OpenCL device present,
 count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
 
-Tests marked as slow run with `--long` only. Of tests of very many cases (`turns`) each case runs on one of the devices,
-by turns, and with `--long` on each.
+Tests marked as slow run with `--long` only. Of tests of `MANY` cases or more, and those marked as taking `turns`, each
+case runs on one of the devices, by turns, and with `--long` on each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from mdhnp.runtime.groups import Group
 
 KINDS = ("intel", "pocl", "nvidia")
+
+#: Cases from which on those of a test run on one of the devices each.
+MANY = 4
 
 # Set before mdhnp is imported. The workers of pytest-xdist inherit the folder of the process that started them.
 _OWNS_CACHE = "PYTEST_XDIST_WORKER" not in os.environ
@@ -64,17 +68,24 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
-        left = {item for item in items if item.get_closest_marker("slow") or not _has_its_turn(item)}
+        cases = Counter(map(_test_of, items))
+        left = {item for item in items if item.get_closest_marker("slow") or not _has_its_turn(item, cases)}
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 
 
-def _has_its_turn(item: pytest.Item) -> bool:
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _has_its_turn(item: pytest.Item, cases: Counter[str]) -> bool:
     """Whether a case runs on its device, which for those that take turns is one of them."""
-    if not item.get_closest_marker("turns"):
+    called = getattr(item, "callspec", None)
+    if called is None or "device" not in called.params:
         return True
     chosen = chosen_devices(item.config.getoption("--device"))
-    called = item.callspec  # type: ignore[attr-defined]
+    if cases[_test_of(item)] < MANY * len(chosen) and not item.get_closest_marker("turns"):
+        return True
     place = [*chosen.values()].index(called.params["device"])
     # By the case's name: pytest's numbers of stacked parameters and of devices differ from version to version.
     case = f"{item.originalname} {called.id.replace([*chosen][place], '')}"  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ LARGE: dict[str, Callable[[int], da.Array]] = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_graphs_of_ten_thousand_chunks_are_made_in_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_of_thousands_of_chunks_are_made_in_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Layer] = []
     monkeypatch.setattr("mdhnp.dask.graph.Layer", lambda: made.append(Layer()) or made[-1])
     monkeypatch.setattr("mdhnp.dask.graph._plans", {})
@@ -60,8 +60,8 @@ def test_graphs_of_ten_thousand_chunks_are_made_in_linear_time(name: str, monkey
         tasks = [t for t in tasks_of(LARGE[name](n)) if isinstance(t.func, BlockTask)]
         return len(tasks), sum([layer.cuts for layer in made]), len({t.func.work for t in tasks})
 
-    (tasks, cuts, works), (more, more_cuts, more_works) = count(20), count(100)
-    assert 9_999 <= more <= 30_010
+    (tasks, cuts, works), (more, more_cuts, more_works) = count(12), count(60)
+    assert 3_599 <= more <= 10_810
     assert 24 < more / tasks < 26  # as many as there are more chunks
     assert more_cuts <= cuts + 10 and more_works <= works + 2  # what parts have in common is made once
 

@@ -103,6 +103,7 @@ def limited(kind: int, size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (size, size))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("mebibytes", [450, 560, 700, 850, 1000, 1250, 1700])
 def test_limits_of_memory(mebibytes: int, program: Program) -> None:
     code = f"""{CALLS}
@@ -145,6 +146,7 @@ def test_kernels_are_not_compiled_where_memory_is_short(device: Device, monkeypa
                 devices.find_device(0)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("spoil", ["absent", "a file", "corrupt", "full", "others can write"])
 def test_caches(spoil: str, program: Program) -> None:
     cache = program.folder / "cache"
@@ -188,6 +190,7 @@ assert not errors, errors
 """)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("delay", [0.0, 0.6])
 def test_a_program_that_is_stopped_amid_tuning(number: signal.Signals, delay: float, program: Program) -> None:
@@ -201,7 +204,7 @@ while True: mdhnp.tune(mdhnp.matmul, x, x, budget=100, evaluations=10**6, progre
     running.send_signal(number)
     if number == signal.SIGINT:  # which ends one search, and keeps what it found
         with contextlib.suppress(subprocess.TimeoutExpired):
-            running.wait(5)
+            running.wait(1)
         running.send_signal(signal.SIGTERM)
     ended(running, None)
     program.run(f"{CALLS}\ncompute()\nmdhnp.tune(mdhnp.matmul, x, x, evaluations=2, progress=False)")
@@ -229,11 +232,13 @@ while time.monotonic() < deadline:
                 time.sleep(0.3)
                 os.kill(int(child), signal.SIGKILL)
                 killed.add(int(child))
+                deadline = time.monotonic() + 2 if len(killed) == 3 else deadline
 print("killed", len(killed))
 """)
     assert "killed" in said and "killed 0" not in said
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_children(method: str, program: Program) -> None:
     program.variables["MDHNP_HOST"] = "auto"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ir_verify import InvalidProcedure, verify
 from ir_index import Evaluator
+from ir_verify import InvalidProcedure, verify
 from kernels import KERNELS
 from random_functions import Picker, Seeded
 

@@ -165,6 +165,7 @@ def _standardised(x: np.ndarray) -> np.ndarray:
     return (x - x.mean(axis=0)) / x.std(axis=0)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("fastest", ["all rules", "as written"])
 def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest.MonkeyPatch, fastest: str) -> None:
     x = np.random.default_rng(0).normal(size=(60, 50)).astype(np.float32)

@@ -129,7 +129,7 @@ def test_values(where: Device, number: int) -> None:
 def test_random_einsums(where: Device) -> None:
     rng, cut = np.random.default_rng(2), 0
     drawn = (subscripts(rng, 5) for _ in range(200))
-    for text, shapes in [(text, shapes) for text, shapes in drawn if len(shapes) > 2][:20]:
+    for text, shapes in [(text, shapes) for text, shapes in drawn if len(shapes) > 2][:10]:
         arrays = [rng.integers(-3, 4, s) for s in shapes]
         given, path = [mdhnp.asarray(a) for a in arrays], opt_einsum.contract_path(text, *shapes, shapes=True)[0]
         try:
@@ -138,7 +138,7 @@ def test_random_einsums(where: Device) -> None:
             result = mdhnp.einsum(text, *given, optimize=path, memory_limit=int(str(error).split()[4]))
             cut += 1
         np.testing.assert_array_equal(result.numpy(), np.einsum(text, *arrays), text)
-    assert cut > 8
+    assert cut > 3
 
 
 @pytest.mark.turns
