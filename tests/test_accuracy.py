@@ -47,7 +47,6 @@ def usual_errors(draw: Callable[[np.random.Generator], list[Any]], exactly: Call
     return [float(e) for e in np.sqrt(squares / DRAWS)]
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(
     ("subscripts", "shapes"),
@@ -72,7 +71,6 @@ def test_sums_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, 
     assert ours <= 2 * numpys + np.finfo(np.float32).eps
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(("shape", "axis"), [((1000,), 0), ((1_000_003,), 0), ((20, 100_003), 1), ((100_003, 20), 0)])
 @pytest.mark.parametrize("specialise", ["auto", "always"])
@@ -86,7 +84,6 @@ def test_sums_along_an_axis_are_as_accurate_as_numpy(device: Device, shape, axis
     assert ours <= 2 * numpys + np.finfo(np.float32).eps
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f2", "c8"])
 @pytest.mark.parametrize(
     ("subscripts", "shapes"),

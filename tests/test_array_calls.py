@@ -38,7 +38,6 @@ def name(case: Any) -> str:
 
 
 @pytest.mark.parametrize("number", range(0, len(EINSUM), 2), ids=lambda n: name(EINSUM[n]))
-@pytest.mark.turns
 def test_einsum(device: Device, number: int) -> None:
     where = device if number % 3 == 0 else separate(device)
     subscripts, shapes = EINSUM[number]
@@ -48,7 +47,6 @@ def test_einsum(device: Device, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(DTYPES) + len(MIXED)))
-@pytest.mark.turns
 def test_types(device: Device, number: int) -> None:
     where = device if number % 3 == 0 else separate(device)
     types = [DTYPES[number]] if number < len(DTYPES) else MIXED[number - len(DTYPES)].split()
@@ -89,7 +87,6 @@ PRODUCTS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("call", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("mixed", [False, True], ids=["Arrays", "with ndarrays"])
 def test_products(where: Device, call: Callable[..., Any], mixed: bool) -> None:
@@ -122,7 +119,6 @@ def test_out(where: Device) -> None:
         mdhnp.matmul(a, b, out=mdhnp.asarray(np.zeros((6, 5), np.float32), device=where))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap", "valid"])
 def test_stencils(where: Device, mode: str) -> None:
     weights = np.arange(9.0, dtype=np.float32).reshape(3, 3)

@@ -56,7 +56,6 @@ def same(ours: Any, numpys: Any, where: Device) -> None:
     np.testing.assert_array_equal(ours.numpy(), numpys)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_new_arrays(device: Device, call: Callable[..., Any]) -> None:
     """On a CPU device NumPy makes them."""

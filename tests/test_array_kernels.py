@@ -170,7 +170,6 @@ def place(device: Device, dtype: Any) -> Device:
 OF_OPERANDS = ({*UNARY} - {"real", "imag"}, {*BINARY, *ORDERING, "pow"}, {"where", "clip"})
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_functions_of_elements(place: Device, dtype: Any, count: int) -> None:
     names = names_of(OF_OPERANDS[count - 1], dtype)

@@ -116,7 +116,6 @@ EXTRA: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("number", range(len(EXTRA)), ids=[*EXTRA].__getitem__)
 def test_array_api_extra(place: Device, only_here: None, number: int) -> None:
     call = [*EXTRA.values()][number]
@@ -193,7 +192,6 @@ for function in (
     SCIKIT_LEARN[function.__name__] = lambda x, y, v, w, f=function: f(classes(v), classes(w))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("number", range(len(SCIKIT_LEARN)), ids=[*SCIKIT_LEARN].__getitem__)
 def test_scikit_learn(place: Device, only_here: None, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # which scikit-learn asks for

@@ -79,7 +79,6 @@ def test_a_buffer_lives_as_long_as_it_is_seen(where: Device) -> None:
     assert len(others) == 5
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(
     ("shape", "offset", "strides"),
     [((4, 6), 0, None), (5, 8, None), ((3, 2), 4, (24, 8)), ((4,), 72, (-24,)), ((), 12, None), ((0, 3), 0, None),

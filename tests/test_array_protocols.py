@@ -154,7 +154,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.turns
 def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
     call, before = FUNCTIONS[name], mdhnp.fallback_counts()
     place = separate(device) if list(FUNCTIONS).index(name) % 4 else device

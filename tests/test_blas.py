@@ -16,7 +16,6 @@ SCALARS = [(1, 0), (2, 0), (1, 1), (0.5, -2.0), (0, 3), (np.float32(1.5), np.flo
 @pytest.mark.parametrize(("alpha", "beta"), SCALARS)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize("layout", [0, 1, 2, 3])
-@pytest.mark.turns
 def test_gemv(device, alpha, beta, trans, layout):
     a, x, y = operands((((33, 17) if trans else (17, 33)), (33,), (17,)), [np.float32], layout, 1)
     op = a.T if trans else a
@@ -51,7 +50,6 @@ def test_gemm(device, alpha, beta, trans_a, trans_b):
     ],
 )
 @pytest.mark.parametrize(("alpha", "beta"), [(3, 2), (3, 0), (True, True), (0.5, 1.5), (2j, 1 - 1j)])
-@pytest.mark.turns
 def test_gemv_dtypes(device, dtypes, alpha, beta):
     a, x, y = operands(((5, 7), (7,), (5,)), dtypes.split())
     common = np.result_type(a, x, y, alpha, beta)

@@ -109,7 +109,6 @@ def test_as_blas(interpreted: None, name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nrm2", "iamax", "symv 1 added", "syrk 1 added"])
-@pytest.mark.turns
 def test_on_devices(device: Device, name: str) -> None:
     compared(name, "f4")
 

@@ -321,7 +321,6 @@ EVERY = {
 }
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("host", ["auto", "never"])
 @pytest.mark.parametrize("name", EVERY)
 def test_a_second_call_runs_what_the_first_one_made_and_keeps_no_operand(

@@ -112,13 +112,11 @@ def test_random_streams(seed: int) -> None:
     assert_stays_inside(made, s)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", range(40))
 def test_random_streams_give_what_their_maps_do(device: Device, seed: int) -> None:
     assert_is_exact(device, *random_stream(Seeded(2000 + seed), 60, in_ring=seed % 2 > 0))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", range(40))
 def test_random_chains(device: Device, seed: int) -> None:
     p = Seeded(1000 + seed)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", range(4 * len(KINDS)))
 def test_seeds_are_right(device: Device, seed: int) -> None:
     assert run_one(device, seed).startswith(KINDS[seed % len(KINDS)])

@@ -34,7 +34,6 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-@pytest.mark.turns
 def test_blocks_run(page: Path, device: Device) -> None:
     found = blocks(page)
     names: dict[str, Any] = {"__name__": page.stem}
@@ -48,7 +47,6 @@ def test_pages_have_blocks() -> None:
 
 
 @pytest.mark.parametrize("name", ["mdhnp", *MODULES])
-@pytest.mark.turns
 def test_docstrings(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     # Examples of settings must not reach other tests.
     monkeypatch.setattr(os, "environ", os.environ.copy())
@@ -70,7 +68,6 @@ FUNCTIONS = {name: f for name, f in PUBLIC.items() if callable(f) and str(f.__mo
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.turns
 def test_examples_of_public_functions(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of those that tables make, which are in no module's own text."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
@@ -82,7 +79,6 @@ def test_examples_of_public_functions(name: str, device: Device, monkeypatch: py
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
-@pytest.mark.turns
 def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")

@@ -45,18 +45,15 @@ def _terms(subscripts, arrays):
 
 
 @pytest.mark.parametrize("case", EINSUM, ids=name)
-@pytest.mark.turns
 def test_value(device, case):
     check(case[0], operands(case[1], [np.float32]))
 
 
 @pytest.mark.parametrize("number", range(1, len(EINSUM), 3), ids=lambda n: name(EINSUM[n]))
-@pytest.mark.turns
 def test_layouts_mixed(device, number):
     check(EINSUM[number][0], operands(EINSUM[number][1], [np.float64], number, 3))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("layout", range(1, len(LAYOUTS)), ids=list(LAYOUTS)[1:])
 @pytest.mark.parametrize("case", SHORT_CASES, ids=name)
 def test_layout(device, case, layout):
@@ -66,20 +63,17 @@ def test_layout(device, case, layout):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", SHORT_CASES, ids=name)
-@pytest.mark.turns
 def test_dtype(device, case, dtype):
     check(case[0], operands(case[1], [dtype]))
 
 
 @pytest.mark.parametrize("dtypes", MIXED)
 @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "i,i,i->i"])
-@pytest.mark.turns
 def test_mixed_dtypes(device, subscripts, dtypes):
     shapes = {"ij,jk->ik": ((5, 7), (7, 3))}.get(subscripts, ((17,),) * 3)
     check(subscripts, operands(shapes, dtypes.split()))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("case", EINSUM[::6], ids=name)
 def test_sublists(device, case):
     arrays = operands(case[1], [np.float32])
@@ -90,7 +84,6 @@ def test_sublists(device, case):
     check(case[0], arrays, *pairs, *([lists[-1]] if arrow else []))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("case", [c for c in EINSUM if len(c[1]) > 2][2::3], ids=name)
 @pytest.mark.parametrize("optimize", [True, False, None, "greedy", "optimal", ("greedy", 100), "chain"])
 def test_optimize(device, case, optimize):
@@ -99,7 +92,6 @@ def test_optimize(device, case, optimize):
     check(case[0], operands(case[1], [np.float32]), optimize=optimize)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(
     ("subscripts", "shapes", "launches"),
     [
@@ -129,7 +121,6 @@ def test_array_likes(device, given):
     assert_same(einsum("...,...->...", given, np.float32(2)), np.einsum("...,...->...", given, np.float32(2)), 9)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(
     "kwargs",
     [

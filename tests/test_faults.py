@@ -103,7 +103,6 @@ def limited(kind: int, size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (size, size))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("mebibytes", [450, 560, 700, 850, 1000, 1250, 1700])
 def test_limits_of_memory(mebibytes: int, program: Program) -> None:
     code = f"""{CALLS}
@@ -146,7 +145,6 @@ def test_kernels_are_not_compiled_where_memory_is_short(device: Device, monkeypa
                 devices.find_device(0)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("spoil", ["absent", "a file", "corrupt", "full", "others can write"])
 def test_caches(spoil: str, program: Program) -> None:
     cache = program.folder / "cache"
@@ -190,7 +188,6 @@ assert not errors, errors
 """)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("delay", [0.0, 0.6])
 def test_a_program_that_is_stopped_amid_tuning(number: signal.Signals, delay: float, program: Program) -> None:

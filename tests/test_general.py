@@ -98,7 +98,6 @@ def test_every_general_kernel_gives_the_definition_s_result(device: Device) -> N
     check_one()
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", SPLIT)
 def test_long_reductions_are_split(

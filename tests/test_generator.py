@@ -107,7 +107,6 @@ def _assert_right(device: Device, named: Named, program: Program) -> None:
         "convolution_shared",
     ],
 )
-@pytest.mark.turns
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""
     monkeypatch.setattr(Computation, "wide", True)

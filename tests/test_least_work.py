@@ -345,7 +345,6 @@ def test_einsums_in_steps_have_numpys_values():
         ("ab,bc,dc->a", ((101, 103), (103, 97), (99, 97)), 3),
     ],
 )
-@pytest.mark.turns
 def test_einsum(device: Device, text: str, shapes: Any, launches: int, dtype: str):
     rng = np.random.default_rng(0)
     arrays = [values(rng, s, dtype) if dtype != "f2" else (rng.random(s) / 64).astype(dtype) for s in shapes]

@@ -38,7 +38,6 @@ def same(found: Any, wanted: Any, exactly: float = 1e-12) -> None:
     np.testing.assert_allclose(found, wanted, rtol=exactly, atol=exactly * largest, strict=True)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("mode", MODES)
 def test_modes(device: Device, mode: str) -> None:
     for call in (
@@ -72,7 +71,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_arguments(device: Device, dtype: str, name: str) -> None:
@@ -81,7 +79,6 @@ def test_arguments(device: Device, dtype: str, name: str) -> None:
     same(first, second)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["?", "u1", "i4", "u8", ">f4", "f8"])
 def test_types_of_arrays(device: Device, dtype: str) -> None:
     image = RNG.integers(0, 100, (9, 8)).astype(dtype)

@@ -72,7 +72,6 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("case", CASES)
 def test_calls_in_parts_give_what_whole_ones_do(where: Device, case: str) -> None:
     ours, numpys, parts = CASES[case]

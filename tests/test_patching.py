@@ -51,7 +51,6 @@ def runs_here() -> bool:
     return bool(seen)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_run_here(device, name):
     expected = CALLS[name]()

@@ -81,7 +81,6 @@ def check(found: Links, wanted: Links, dtype: str = "f4") -> None:
     np.testing.assert_array_equal(found.status, wanted.status)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(
     ("option", "dtype", "sizes"),
     [

@@ -123,28 +123,24 @@ def check(case, arrays, **extra):
 
 
 @pytest.mark.parametrize("case", CALLS, ids=label)
-@pytest.mark.turns
 def test_value(device, case):
     check(case, operands(case[1], [np.float64]))
 
 
 @pytest.mark.parametrize("layout", range(1, len(LAYOUTS)), ids=list(LAYOUTS)[1:])
 @pytest.mark.parametrize("case", SHORT, ids=label)
-@pytest.mark.turns
 def test_layout(device, case, layout):
     check(case, operands(case[1], [np.float32], layout, 3))
 
 
 @pytest.mark.parametrize("dtypes", [*(f"{t} {t}" for t in DTYPES), *MIXED])
 @pytest.mark.parametrize("case", PLAIN[:1] + PLAIN[-1:], ids=label)
-@pytest.mark.turns
 def test_dtypes(device, case, dtypes):
     check(case, operands(case[1], dtypes.split()))
 
 
 @pytest.mark.parametrize("dtypes", ["? ?", "int8 int8", "uint64 uint64", "f2 f2", "c8 c8", "c16 c16", *MIXED[::4]])
 @pytest.mark.parametrize("case", SHORT[1:-1], ids=label)
-@pytest.mark.turns
 def test_some_dtypes(device, case, dtypes):
     check(case, operands(case[1], dtypes.split()))
 
@@ -202,7 +198,6 @@ KEYWORDS = [
 ]
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(("name", "kwargs"), KEYWORDS, ids=str)
 def test_keywords(device, name, kwargs):
     second = kwargs.get("b", (3, 4))

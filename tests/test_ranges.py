@@ -91,7 +91,6 @@ def _exact(a: Array, b: Array) -> tuple[Array, Array]:
         return a @ b, finite[0] @ finite[1]
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", TYPES)
@@ -118,7 +117,6 @@ def test_one_peculiar_factor_anywhere(device: Device, dtype: str, shape: str, tu
                 factor[where] = before
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("seed", range(3))
@@ -131,7 +129,6 @@ def test_magnitudes_far_apart(device: Device, dtype: str, shape: str, seed: int)
         assert_close(computed(a, b), *_exact(a, b))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("value", ["largest", "too large", "smallest", "too small"])
 def test_all_factors_at_an_end(device: Device, dtype: str, value: str) -> None:

@@ -65,7 +65,6 @@ def default_program(h: MdHom, caps: DeviceCaps, special: bool) -> Program:
 @pytest.mark.parametrize(
     "seed", [*range(CASES), *(pytest.param(n, marks=pytest.mark.slow) for n in range(CASES, MORE))]
 )
-@pytest.mark.turns
 def test_realistic_sizes(device: Device, seed: int) -> None:
     drawn, special = realistic(seed)
     h, arrays = drawn.mdhom, drawn.arrays

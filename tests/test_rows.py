@@ -99,7 +99,6 @@ def test_what_is_no_dimension_of_all_rows_and_single_rows_are_not_cut() -> None:
         cut(made, 0, (1, 3))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", range(40))
 def test_random_rows(device: Device, seed: int) -> None:
     p = Seeded(1000 + seed)

@@ -99,7 +99,6 @@ VIEWS = {
 }
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_strided_inputs(anyhow: Device, view: Array) -> None:
     plan = Executable(anyhow, copy_of(view), [Layout.of(view)], [Layout.of(np.empty(view.shape, np.float32))])

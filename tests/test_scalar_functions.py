@@ -52,7 +52,6 @@ FLOAT_FUNCTIONS: list[tuple[Any, Array, float]] = [
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(("function", "values", "ulp"), FLOAT_FUNCTIONS, ids=[f[0].__name__ for f in FLOAT_FUNCTIONS])
-@pytest.mark.turns
 def test_float_functions(device: Device, function: Any, values: Array, ulp: float, dtype: str) -> None:
     x = values.astype(dtype)
     (got,) = run_plain(device, md_hom(function, {"i": cc}, "x[i] -> y[i]").bind(x), x)

@@ -158,7 +158,6 @@ CASES = [("ij,jk->ik", ((5, 70), (70, 19))), ("bij->i", ((3, 5, 7),)), ("ij,jk,k
 KERNELS = ("min_plus", "boolean", "counting", "argmin", "log", "no identity", "distance", "parity", "argmax")
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("name", KERNELS)
 def test_value(device, name):
     subscripts, shapes = CASES[KERNELS.index(name) % len(CASES)]
@@ -357,7 +356,6 @@ def test_places_are_numbered_in_row_major_order_of_the_labels_added_over(device:
     np.testing.assert_array_equal(value, a.max((0, 2)))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("add", ["argmin", "argmax"])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i8"])
 @pytest.mark.parametrize(

@@ -65,13 +65,11 @@ def same(found: np.ndarray, wanted: np.ndarray) -> None:
     [(*s, m) for n, s in enumerate(SHAPES) for m in (MODES if n in (1, 5) else ("valid", MODES[1 + n % 5]))],
     ids=str,
 )
-@pytest.mark.turns
 def test_shapes(device: Device, shape: tuple[int, ...], size: tuple[int, ...], mode: str) -> None:
     a, w = numbers(shape, "f4"), eighths(size)
     same(stencil(a, w, mode, 2.5), expected(a, w, mode, 2.5))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(("size", "mode"), [((3, 2), "constant"), ((12, 12), "mirror")], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(device: Device, dtype: str, size: tuple[int, ...], mode: str) -> None:
@@ -85,7 +83,6 @@ def test_dtypes(device: Device, dtype: str, size: tuple[int, ...], mode: str) ->
     [*((layout, (3, 3)) for layout in LAYOUTS), ("reversed", (13, 11)), ("stepped", (13, 11))],
     ids=str,
 )
-@pytest.mark.turns
 def test_layouts(device: Device, layout: str, size: tuple[int, int]) -> None:
     a, w = LAYOUTS[layout](numbers((31, 45), "f8")), eighths(size)
     same(stencil(a, w, "wrap"), expected(a, w, "wrap"))

@@ -34,7 +34,6 @@ def stages() -> dict[str, MdHom]:
     return {name: canonical(h) for name, h in bound.items()}
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", stages())
 def test_what_a_search_proposes_computes_the_right_thing(device: Device, name: str, kind: str):

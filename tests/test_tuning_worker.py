@@ -111,7 +111,6 @@ def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(Worker, "kind", BadBench)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(
     ("how", "status"),
     [("wrong", "wrong"), ("build", "build"), ("hang", "hang"), ("die", "crash"), ("loud", "ok")],

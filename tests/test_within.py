@@ -95,7 +95,6 @@ def least(call: Any) -> int:
     return bytes_
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_values(where: Device, number: int) -> None:
     text, shapes, path = CASES[number]
