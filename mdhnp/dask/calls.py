@@ -6,7 +6,7 @@ What a function computes is seen by tracing it, as :func:`mdhnp.fuse` does; so w
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -19,6 +19,9 @@ from mdhnp.calls.operands import unsupported
 from mdhnp.dask.graph import lowered
 from mdhnp.frontend.fuse import Fused, arrays_of
 from mdhnp.frontend.pairwise import stand_in
+from mdhnp.frontend.public import public
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -124,225 +127,114 @@ def _copied(found: Any, numbers: Sequence[int]) -> Any:
     return each(found, lambda x: x.copy() if isinstance(x, Array) and next(places) in numbers else x)
 
 
+def _documented(summary: str, *, returns: str, example: str, **described: str) -> Callable[[_Function], _Function]:
+    """Document a function that :func:`apply` computes; that names it in errors."""
+    imports = ">>> import dask.array as da\n>>> import mdhnp.dask\n"
+    raises = {"TypeError, ValueError": "As :func:`apply` raises them."}
+    return public(summary, returns=returns, raises=raises, example=imports + example, guard=False, **described)
+
+
+@_documented(
+    "Evaluate the Einstein summation convention on arrays of dask's; see :func:`mdhnp.einsum` and :func:`apply`.",
+    subscripts="str: One label an axis, as in ``numpy.einsum``.",
+    operands="dask.array.Array or array_like: At least one is an array of dask's.",
+    options="As for :func:`mdhnp.einsum`.",
+    returns="dask.array.Array: Of the output labels' extents; nothing is computed yet.",
+    example="""\
+>>> a, b = da.ones((4, 6), chunks=(2, 3)), da.ones((6, 5), chunks=(2, 5))
+>>> mdhnp.dask.einsum("ij,jk->ik", a, b).compute()[0]
+array([6., 6., 6., 6., 6.])""",
+)
 def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
-    """Evaluate the Einstein summation convention on arrays of dask's; see :func:`mdhnp.einsum` and :func:`apply`.
-
-    Parameters
-    ----------
-    subscripts : str
-        One label an axis, as in ``numpy.einsum``.
-    *operands : dask.array.Array or array_like
-        At least one is an array of dask's.
-    **options
-        As for :func:`mdhnp.einsum`.
-
-    Returns
-    -------
-    dask.array.Array
-        Of the output labels' extents; nothing is computed yet.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> a, b = da.ones((4, 6), chunks=(2, 3)), da.ones((6, 5), chunks=(2, 5))
-    >>> mdhnp.dask.einsum("ij,jk->ik", a, b).compute()[0]
-    array([6., 6., 6., 6., 6.])
-    """
     return apply(mdhnp.einsum, subscripts, *operands, **options)
 
 
+@_documented(
+    "Multiply matrices, or stacks of matrices, that are arrays of dask's; see :func:`mdhnp.matmul`, :func:`apply`.",
+    x1="dask.array.Array or array_like: Of shape (..., n, k).",
+    x2="dask.array.Array or array_like: Of shape (..., k, m).",
+    options="As for :func:`mdhnp.matmul`.",
+    returns="dask.array.Array: Of shape (..., n, m); nothing is computed yet.",
+    example="""\
+>>> mdhnp.dask.matmul(da.ones((2, 6), chunks=3), da.ones((6, 2), chunks=3)).compute()
+array([[6., 6.],
+       [6., 6.]])""",
+)
 def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
-    """Multiply matrices, or stacks of matrices, that are arrays of dask's; see :func:`mdhnp.matmul`, :func:`apply`.
-
-    Parameters
-    ----------
-    x1, x2 : dask.array.Array or array_like
-        Of shapes (..., n, k) and (..., k, m).
-    **options
-        As for :func:`mdhnp.matmul`.
-
-    Returns
-    -------
-    dask.array.Array
-        Of shape (..., n, m); nothing is computed yet.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> mdhnp.dask.matmul(da.ones((2, 6), chunks=3), da.ones((6, 2), chunks=3)).compute()
-    array([[6., 6.],
-           [6., 6.]])
-    """
     return apply(mdhnp.matmul, x1, x2, **options)
 
 
+@_documented(
+    "Multiply and add along several axes of arrays of dask's; see :func:`mdhnp.tensordot` and :func:`apply`.",
+    a="dask.array.Array or array_like: The operands.",
+    b="dask.array.Array or array_like: The operands.",
+    axes="int or pair of sequences of int: Which axes of `a` go with which ones of `b`.",
+    options="As for :func:`mdhnp.tensordot`.",
+    returns="dask.array.Array: With the other axes of `a`, then those of `b`; nothing is computed yet.",
+    example="""\
+>>> mdhnp.dask.tensordot(da.ones((2, 3, 4), chunks=2), da.ones((4, 3, 5), chunks=2), ([1, 2], [1, 0])).shape
+(2, 5)""",
+)
 def tensordot(a: Any, b: Any, axes: Any = 2, **options: Any) -> Any:
-    """Multiply and add along several axes of arrays of dask's; see :func:`mdhnp.tensordot` and :func:`apply`.
-
-    Parameters
-    ----------
-    a, b : dask.array.Array or array_like
-        The operands.
-    axes : int or pair of sequences of int
-        Which axes of `a` go with which ones of `b`.
-    **options
-        As for :func:`mdhnp.tensordot`.
-
-    Returns
-    -------
-    dask.array.Array
-        With the other axes of `a`, then those of `b`; nothing is computed yet.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> mdhnp.dask.tensordot(da.ones((2, 3, 4), chunks=2), da.ones((4, 3, 5), chunks=2), ([1, 2], [1, 0])).shape
-    (2, 5)
-    """
     return apply(mdhnp.tensordot, a, b, axes, **options)
 
 
+@_documented(
+    "Give the dot product of arrays of dask's; see :func:`mdhnp.dot` and :func:`apply`.",
+    a="dask.array.Array or array_like: Its last axis is multiplied, and added along.",
+    b="dask.array.Array or array_like: Its last axis but one, or its only one, goes with that.",
+    options="As for :func:`mdhnp.dot`.",
+    returns="dask.array.Array: With the other axes of `a`, then those of `b`; nothing is computed yet.",
+    example="""\
+>>> int(mdhnp.dask.dot(da.arange(4, chunks=2), da.arange(4, chunks=2)).compute())
+14""",
+)
 def dot(a: Any, b: Any, **options: Any) -> Any:
-    """Give the dot product of arrays of dask's; see :func:`mdhnp.dot` and :func:`apply`.
-
-    Parameters
-    ----------
-    a, b : dask.array.Array or array_like
-        The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied and added.
-    **options
-        As for :func:`mdhnp.dot`.
-
-    Returns
-    -------
-    dask.array.Array
-        With the other axes of `a`, then those of `b`; nothing is computed yet.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> int(mdhnp.dask.dot(da.arange(4, chunks=2), da.arange(4, chunks=2)).compute())
-    14
-    """
     return apply(mdhnp.dot, a, b, **options)
 
 
+@_documented(
+    "Compute every point of an array of dask's from its neighbours; see :func:`mdhnp.stencil` and :func:`apply`.",
+    a="dask.array.Array: Of any number of axes.",
+    weights="array_like or callable: As for :func:`mdhnp.stencil`.",
+    mode="str: What stands for neighbours beyond the border.",
+    cval='float: Their value where `mode` is "constant".',
+    returns="dask.array.Array: Of the shape that :func:`mdhnp.stencil` gives; nothing is computed yet.",
+    notes="Parts read their chunk and of its neighbours' as much as they need, whatever the mode and however small chunks "
+    "are.",
+    example="""\
+>>> squares = da.arange(6, chunks=2) ** 2
+>>> mdhnp.dask.stencil(squares, lambda n: n[1] - n[-1], mode="wrap").compute()
+array([-24,   4,   8,  12,  16, -16])""",
+)
 def stencil(a: Any, weights: Any, mode: str = "valid", cval: float = 0.0) -> Any:
-    """Compute every point of an array of dask's from its neighbours; see :func:`mdhnp.stencil` and :func:`apply`.
-
-    Parts read their chunk and of its neighbours' as much as they need, whatever the mode and however small chunks are.
-
-    Parameters
-    ----------
-    a : dask.array.Array
-        Of any number of axes.
-    weights : array_like or callable
-        As for :func:`mdhnp.stencil`.
-    mode : str
-        What stands for neighbours beyond the border.
-    cval : float
-        Their value where `mode` is "constant".
-
-    Returns
-    -------
-    dask.array.Array
-        Of the shape that :func:`mdhnp.stencil` gives; nothing is computed yet.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> squares = da.arange(6, chunks=2) ** 2
-    >>> mdhnp.dask.stencil(squares, lambda n: n[1] - n[-1], mode="wrap").compute()
-    array([-24,   4,   8,  12,  16, -16])
-    """
     return apply(mdhnp.stencil, a, weights, mode, cval)
 
 
+@_documented(
+    "Describe a multi-dimensional homomorphism as :func:`mdhnp.md_hom` does, to be called on arrays of dask's.",
+    args="As for :func:`mdhnp.md_hom`.",
+    options="As for :func:`mdhnp.md_hom`.",
+    returns="callable: Takes arrays of dask's, and gives one an output.",
+    example="""\
+>>> running = mdhnp.dask.md_hom(lambda x: x, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")
+>>> running(da.ones(7, dtype="i8", chunks=3)).compute()
+array([1, 2, 3, 4, 5, 6, 7])""",
+)
 def md_hom(*args: Any, **options: Any) -> Callable[..., Any]:
-    """Describe a multi-dimensional homomorphism as :func:`mdhnp.md_hom` does, to be called on arrays of dask's.
-
-    Parameters
-    ----------
-    *args, **options
-        As for :func:`mdhnp.md_hom`.
-
-    Returns
-    -------
-    callable
-        Takes arrays of dask's, and gives one an output.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`mdhnp.md_hom` raises them, and when it is called :func:`apply`.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import mdhnp.dask
-    >>> running = mdhnp.dask.md_hom(lambda x: x, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")
-    >>> running(da.ones(7, dtype="i8", chunks=3)).compute()
-    array([1, 2, 3, 4, 5, 6, 7])
-    """
     return partial(apply, mdhnp.md_hom(*args, **options))
 
 
+@_documented(
+    "Compute a function of arrays as a whole, as :func:`mdhnp.fuse` does, to be called on arrays of dask's.",
+    function="callable: As for :func:`mdhnp.fuse`.",
+    returns="callable: Takes arrays of dask's, and gives what the function gives, of them.",
+    example="""\
+>>> @mdhnp.dask.fuse
+... def norms(a):
+...     return np.sqrt((a * a).sum(axis=1))
+>>> norms(da.ones((4, 9), chunks=(2, 5))).compute()
+array([3., 3., 3., 3.])""",
+)
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compute a function of arrays as a whole, as :func:`mdhnp.fuse` does, to be called on arrays of dask's.
-
-    Parameters
-    ----------
-    function : callable
-        As for :func:`mdhnp.fuse`.
-
-    Returns
-    -------
-    callable
-        Takes arrays of dask's, and gives what the function gives, of them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When it is called, as :func:`apply` raises them.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import numpy as np
-    >>> import mdhnp.dask
-    >>> @mdhnp.dask.fuse
-    ... def norms(a):
-    ...     return np.sqrt((a * a).sum(axis=1))
-    >>> norms(da.ones((4, 9), chunks=(2, 5))).compute()
-    array([3., 3., 3., 3.])
-    """
     return partial(apply, function)
