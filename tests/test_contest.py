@@ -16,8 +16,8 @@ from mdhnp.calls import contest as contests
 from mdhnp.calls import entry as entering
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry, Spent, Start
+from mdhnp.calls.lifecycle import Event, Lifecycle, State
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.progress import Event, Progress, State
 
 #: What the contest promises, and when it must have ended.
 SHARE, MOST_CALLS = 0.05, 20_000
@@ -207,7 +207,7 @@ def test_late_calls_are_of_the_plan_that_made_them(monkeypatch: pytest.MonkeyPat
 # Until calls have cost a price
 
 
-class Spending(Progress):
+class Spending(Lifecycle):
     """Does something once calls by a plan have cost a price."""
 
     def __init__(self, plan: Any, price: float, act: Callable[..., None], spent: Spent | None = None) -> None:

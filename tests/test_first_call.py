@@ -50,10 +50,10 @@ PURE = ("mdh", "cost", "fusion", "schedule", "codegen")
 
 #: Functions elsewhere with an `if` that goes this way in one call and that way in another, and are no decisions.
 OTHERS = {
-    "Progress.handle": "looks the table of states up",
+    "Lifecycle.handle": "looks the table of states up",
     "start": "asks it again where kernels are to be made",
-    "Progress.follow": "counts calls from now on",
-    "Progress.price": "says what they are to cost",
+    "Lifecycle.follow": "counts calls from now on",
+    "Lifecycle.price": "says what they are to cost",
     "extents": "is where shapes that do not fit are errors",
     "_converted": "copies what kernels cannot address",
     "opened": "makes a folder where there is none",
@@ -72,10 +72,10 @@ from collections import defaultdict
 from pathlib import Path
 import numpy as np
 import mdhnp
-from mdhnp.calls import progress
+from mdhnp.calls import lifecycle
 from mdhnp.calls.loading import load
 load()
-progress.COMPILING = float("inf")  # so that no call costs enough for anything else, however slow the machine is now
+lifecycle.COMPILING = float("inf")  # so that no call costs enough for anything else, however slow the machine is now
 package, calls = str(Path(mdhnp.__file__).parent), []
 def note(frame, event, _):
     if event == "call" and frame.f_code.co_filename.startswith(package):

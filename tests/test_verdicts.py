@@ -11,9 +11,9 @@ from tiers import FAST, SLOW, First, Kept, Promising, Slower, decide, own_helper
 
 import mdhnp
 from mdhnp import config
+from mdhnp.calls.lifecycle import COMPILING, Lifecycle, _price_of_contest
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
-from mdhnp.calls.progress import COMPILING, Progress, _price_of_contest
 from mdhnp.calls.store import entries, forget
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning import background, times
@@ -32,7 +32,7 @@ MOST = 8
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(times, "_devices", {})
-    monkeypatch.setattr("mdhnp.calls.progress._prices", {})
+    monkeypatch.setattr("mdhnp.calls.lifecycle._prices", {})
     monkeypatch.setattr("mdhnp.calls.actions.paid", lambda *_: None)
     forget()
     with config(host="auto", tuning="off"):
@@ -174,4 +174,4 @@ def test_where_calls_are_not_to_be_compared_nothing_is(how: dict[str, str], devi
         remember(entries[next(iter(entries))].plan.mdhom, device, {KERNELS: FAST, NUMPY: SLOW})
         forget()
         product()
-        assert all(_price_of_contest(e.watcher) is None for e in entries.values() if isinstance(e.watcher, Progress))
+        assert all(_price_of_contest(e.watcher) is None for e in entries.values() if isinstance(e.watcher, Lifecycle))

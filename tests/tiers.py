@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mdhnp.calls import build, progress
+from mdhnp.calls import build, lifecycle
 from mdhnp.calls import contest as contests
 from mdhnp.calls.build import Build, Built, Hopeless
 from mdhnp.calls.contest import Contest
@@ -129,7 +129,7 @@ def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contest: type[Contest] = First) -> None:
     """Have kernels built by such jobs, after the first call, and contests end so."""
-    monkeypatch.setattr(progress, "_price_of_building", lambda _: 0.0)
+    monkeypatch.setattr(lifecycle, "_price_of_building", lambda _: 0.0)
     monkeypatch.setattr(build, "Build", job)
     monkeypatch.setattr(contests, "Contest", contest)
 

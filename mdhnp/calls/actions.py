@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry
+from mdhnp.calls.lifecycle import COMPILING, Event, Lifecycle, State, paid, price_of_kernels
 from mdhnp.calls.numpy_tier import seconds_by_numpy
 from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
-from mdhnp.calls.progress import COMPILING, Event, Progress, State, paid, price_of_kernels
 from mdhnp.calls.request import HEAVY
 from mdhnp.mdh import Computation
 from mdhnp.settings import config
@@ -23,23 +23,23 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
 
 
-def always(p: Progress, datum: Any) -> Any:
+def always(p: Lifecycle, datum: Any) -> Any:
     return True if datum is None else datum
 
 
-def is_empty(p: Progress, _: Any) -> bool:
+def is_empty(p: Lifecycle, _: Any) -> bool:
     return p.request.empty
 
 
-def is_unloaded(p: Progress, _: Any) -> bool:
+def is_unloaded(p: Lifecycle, _: Any) -> bool:
     return not p.request.devices
 
 
-def is_estimated(p: Progress, _: Any) -> bool:
+def is_estimated(p: Lifecycle, _: Any) -> bool:
     return p.request.mode.decides == "estimates"
 
 
-def takes_opencl(p: Progress, _: Any) -> bool:
+def takes_opencl(p: Lifecycle, _: Any) -> bool:
     """Whether OpenCL had to be loaded: NumPy cannot compute, or surely takes longer than loading and compiling."""
     chosen = p.request.mode.decides != "measurements" and not loading.is_lost()
     needed = chosen or p.request.numpy is None
@@ -54,7 +54,7 @@ def takes_opencl(p: Progress, _: Any) -> bool:
     return True
 
 
-def only_kernels(p: Progress, _: Any) -> "tuple[Device, str] | None":
+def only_kernels(p: Lifecycle, _: Any) -> "tuple[Device, str] | None":
     """Give the best device, and why NumPy is not to compute, where that is so."""
     request = p.request
     if request.mode.resident:
@@ -73,7 +73,7 @@ def only_kernels(p: Progress, _: Any) -> "tuple[Device, str] | None":
     return (best and best.device) or request.device, why
 
 
-def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
+def estimated_device(p: Lifecycle, _: Any) -> "tuple[Device, str] | None":
     """Give the best device by estimate, or the one whose kernels were measured to be faster than NumPy."""
     if p.request.mode.decides != "estimates":
         return None
@@ -83,7 +83,7 @@ def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     return None if device is None else (device, "estimated to be the fastest")
 
 
-def measured_kernels(p: Progress, _: Any) -> Plan | None:
+def measured_kernels(p: Lifecycle, _: Any) -> Plan | None:
     """Give kernels that were measured to be faster than NumPy, where they are on disk."""
     if p.times is None or not p.kernels_are_faster:
         return None
@@ -94,7 +94,7 @@ def measured_kernels(p: Progress, _: Any) -> Plan | None:
         return None
 
 
-def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
+def heavy_device(p: Lifecycle, _: Any) -> "tuple[Device, str] | None":
     """Give the best device where NumPy would take longer than kernels with all that making them takes."""
     request, price = p.request, price_of_kernels(p.request)
     if seconds_by_numpy(request.numpy) <= HEAVY * price:
@@ -106,19 +106,19 @@ def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     return best.device, f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
 
 
-def ready(p: Progress, _: Any) -> Plan | None:
+def ready(p: Lifecycle, _: Any) -> Plan | None:
     return loading.kernels.ready(p.request, p.why) if p.request.mode.general else None
 
 
-def general(p: Progress, _: Any) -> Plan | None:
+def general(p: Lifecycle, _: Any) -> Plan | None:
     return loading.kernels.general(p.request, p.why) if p.request.mode.general else None
 
 
-def untuned_in_full(p: Progress, _: Any) -> Sequence[Computation] | None:
+def untuned_in_full(p: Lifecycle, _: Any) -> Sequence[Computation] | None:
     return (loading.kernels.untuned(p.request) or None) if p.request.mode.tuning == "full" else None
 
 
-def rivals(p: Progress, _: Any) -> Sequence[tuple[Plan, float]] | None:
+def rivals(p: Lifecycle, _: Any) -> Sequence[tuple[Plan, float]] | None:
     """Give what lost against the plan in use and is to be tried again: kernels, and NumPy where that is not in use."""
     if not p.contest_is_paid:
         return None
@@ -126,17 +126,17 @@ def rivals(p: Progress, _: Any) -> Sequence[tuple[Plan, float]] | None:
     return [(plan, 1.0) for plan in (*p.lost, *host)] or None
 
 
-def kernels_again(p: Progress, _: Any) -> bool:
+def kernels_again(p: Lifecycle, _: Any) -> bool:
     """Whether kernels that this process has not are to be tried again beside NumPy."""
     return p.contest_is_paid
 
 
-def hopeless_now(p: Progress, answer: Any) -> Any:
+def hopeless_now(p: Lifecycle, answer: Any) -> Any:
     """Give the helper's answer that kernels take too long, where another time may say something else."""
     return answer if getattr(answer, "timed", False) and p.is_alone else None
 
 
-def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> Plan | None:
+def fastest_enqueued(p: Lifecycle, candidates: Sequence[tuple[Plan, float]]) -> Plan | None:
     """Give the best of some, where calls return before their kernels have run, and so say nothing of their time."""
     plan, ratio = min(candidates, key=lambda each: each[1])
     return plan if p.request.mode.resident and ratio <= 1.0 else None
@@ -145,17 +145,17 @@ def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> P
 # Actions of first calls.
 
 
-def measured(p: Progress) -> str:
+def measured(p: Lifecycle) -> str:
     assert p.times is not None
     return f"measured: NumPy {p.times[2] * 1e6:.1f} µs, kernels {p.times[1] * 1e6:.1f} µs"
 
 
-def put_nothing(p: Progress, _: Any) -> None:
+def put_nothing(p: Lifecycle, _: Any) -> None:
     p.put(Nothing(p.request.mdhom, p.request.devices, "", p.request.mode.resident), "an extent is 0")
 
 
-def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
-    def action(p: Progress, _: Any) -> None:
+def put_numpy(why: str) -> "Callable[[Lifecycle, Any], None]":
+    def action(p: Lifecycle, _: Any) -> None:
         p.put(ByNumpy.of(p.request, why), why)
         each, h = loading.unloaded.each, p.request.mdhom
         if p.state is State.UNLOADED:
@@ -166,34 +166,34 @@ def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
     return action
 
 
-def put_unloaded(p: Progress, _: Any) -> None:
+def put_unloaded(p: Lifecycle, _: Any) -> None:
     lost = loading.is_lost()
     if lost:
         loading.say_lost()
     put_numpy("the devices were lost when this process was forked" if lost else "OpenCL is not loaded yet")(p, None)
 
 
-def put_measured(p: Progress, plan: Any) -> None:
+def put_measured(p: Lifecycle, plan: Any) -> None:
     """Use kernels, or NumPy where there is no plan yet."""
     assert p.times is not None
     p.request = p.request.on(p.times[0])
     p.put(ByNumpy.of(p.request, "") if plan is True else plan, measured(p))
 
 
-def choose_device(p: Progress, known: "tuple[Device, str]") -> None:
+def choose_device(p: Lifecycle, known: "tuple[Device, str]") -> None:
     device, p.why = known
     p.request = p.request.on(device)
 
 
-def put_kernels(p: Progress, plan: Plan) -> None:
+def put_kernels(p: Lifecycle, plan: Plan) -> None:
     p.put(plan, p.why)
 
 
-def make_kernels(p: Progress, _: Any) -> None:
+def make_kernels(p: Lifecycle, _: Any) -> None:
     p.put(loading.kernels.own(p.request, p.why), p.why)
 
 
-def tune_kernels(p: Progress, untuned: Sequence[Computation]) -> None:
+def tune_kernels(p: Lifecycle, untuned: Sequence[Computation]) -> None:
     p.kept = loading.session.search(untuned, p.request.device)  # else the next call tries again
     make_kernels(p, None)
 
@@ -201,27 +201,27 @@ def tune_kernels(p: Progress, untuned: Sequence[Computation]) -> None:
 # Actions of later calls, and of what the helper answers.
 
 
-def nothing(p: Progress, _: Any) -> None:
+def nothing(p: Lifecycle, _: Any) -> None:
     """Leave all as it is."""
 
 
-def submit(p: Progress, job: Any) -> bool:
+def submit(p: Lifecycle, job: Any) -> bool:
     return loading.background.submit(job, partial(p.handle, Event.ANSWERED), partial(p.handle, Event.FAILED))
 
 
-def order_kernels(p: Progress, _: Any) -> None:
+def order_kernels(p: Lifecycle, _: Any) -> None:
     request, usual = p.request, p.spent.least if isinstance(p.plan, ByNumpy) else None
     job = loading.build.Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
     if not submit(p, job):
         p.handle(Event.ANSWERED, job.run())
 
 
-def order_search(p: Progress, _: Any) -> None:
+def order_search(p: Lifecycle, _: Any) -> None:
     request, how = p.request, (config.budget, config.evaluations)
     submit(p, loading.search.SearchJob(request.mdhom, request.layouts, request.device.identity, *how))
 
 
-def order_rewritings(p: Progress, call: "CallRequest") -> None:
+def order_rewritings(p: Lifecycle, call: "CallRequest") -> None:
     device = p.plan.device if isinstance(p.plan, Kernels) else call.devices[0]
     p.request = p.request.on(device)
     mode, how = call.mode, (config.budget, config.evaluations)
@@ -231,42 +231,42 @@ def order_rewritings(p: Progress, call: "CallRequest") -> None:
     submit(p, job)
 
 
-def install(p: Progress, built: Any) -> Plan:
+def install(p: Lifecycle, built: Any) -> Plan:
     paid(built.device, built.price)
     p.request = p.request.on(next(d for d in p.request.devices if d.identity == built.device))
     return loading.build.install(p.request, built)
 
 
-def install_built(p: Progress, built: Any) -> None:
+def install_built(p: Lifecycle, built: Any) -> None:
     p.handle(Event.INSTALLED, [(install(p, built), built.ratio)])
 
 
-def install_found(p: Progress, answer: Any) -> None:
+def install_found(p: Lifecycle, answer: Any) -> None:
     loading.search.learn(answer.entries)
     used = p.plan.schedules if isinstance(p.plan, Kernels) else None
     others = [built for built in answer.candidates if tuple([f.schedule for f in built.found]) != used]
     p.handle(Event.INSTALLED, [(loading.build.install(p.request, built), built.ratio) for built in others])
 
 
-def keep_built(p: Progress, built: Any) -> None:
+def keep_built(p: Lifecycle, built: Any) -> None:
     """Keep kernels that a rewritten graph needs, where planning it finds them."""
     plan = install(p, built)
     if isinstance(plan, Kernels):
         loading.kernels.keep(plan)
 
 
-def keep_and_order(p: Progress, built: Any) -> None:
+def keep_and_order(p: Lifecycle, built: Any) -> None:
     keep_built(p, built)
     p.request, *p.others = p.others
     order_kernels(p, None)
 
 
-def keep_and_plan(p: Progress, built: Any) -> None:
+def keep_and_plan(p: Lifecycle, built: Any) -> None:
     keep_built(p, built)
     plan_anew(p, built=True)
 
 
-def learn_and_plan(p: Progress, answer: Any) -> None:
+def learn_and_plan(p: Lifecycle, answer: Any) -> None:
     loading.search.learn(answer.entries)
     if answer.times:
         assert p.call is not None
@@ -274,7 +274,7 @@ def learn_and_plan(p: Progress, answer: Any) -> None:
         plan_anew(p)
 
 
-def plan_anew(p: Progress, *, built: bool = False) -> None:
+def plan_anew(p: Lifecycle, *, built: bool = False) -> None:
     assert p.call is not None
     assert p.entry is not None
     planned = p.call.plan(built=built)
@@ -282,11 +282,11 @@ def plan_anew(p: Progress, *, built: bool = False) -> None:
     p.entry.put(planned.plan, planned.watcher)
 
 
-def put_fastest(p: Progress, plan: Plan) -> None:
+def put_fastest(p: Lifecycle, plan: Plan) -> None:
     p.put(plan, "made for these sizes, or measured to be the fastest")
 
 
-def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
+def compare(p: Lifecycle, candidates: Sequence[tuple[Plan, float]]) -> None:
     assert p.entry is not None
     each = [p.plan, *(plan for plan, _ in candidates)]
     products = any([isinstance(plan, ByNumpy) and plan.function.work.multiplied for plan in each])
@@ -299,7 +299,7 @@ def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
     p.entry.put(contest.plan, contest)
 
 
-def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, Sequence[float]]]]) -> None:
+def settle(p: Lifecycle, known: tuple[Plan, Sequence[tuple[Plan, Sequence[float]]]]) -> None:
     """Put the winner in place, and keep what was measured, and what lost."""
     won, times = known
     median = loading.times.median_of
@@ -311,7 +311,7 @@ def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, Sequence[float]]
     loading.background.later(partial(loading.build.keep, p.request, won, calls))
 
 
-def keep(p: Progress, answer: Any) -> None:
+def keep(p: Lifecycle, answer: Any) -> None:
     """Keep the plan, since kernels are not worth it."""
     p.compared([])
     if p.missing:  # no other plan computes what a fused function asks for
@@ -320,7 +320,7 @@ def keep(p: Progress, answer: Any) -> None:
         p.put(p.plan, answer.why)
 
 
-def fail(p: Progress, reason: Any) -> None:
+def fail(p: Lifecycle, reason: Any) -> None:
     """Keep the plan, and warn that no better one could be made."""
     said = reason if isinstance(reason, str) else reason.why
     p.put(p.plan, f"no better kernels: {said}")

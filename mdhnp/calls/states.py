@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mdhnp.calls import actions as do
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Spent, Start
+from mdhnp.calls.lifecycle import Event, Lifecycle, State
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.progress import Event, Progress, State
 from mdhnp.calls.request import Request
 
 if TYPE_CHECKING:
@@ -80,18 +80,18 @@ def start(request: Request, call: "CallRequest | None" = None) -> Start | None:
     generated text, NoDeviceError if there is no device, and NumPy has no function.
     """
     begin = time.perf_counter()
-    progress = Progress(_TABLE, [request], call)
-    progress.handle(called)
-    if progress.state is new:
+    lifecycle = Lifecycle(_TABLE, [request], call)
+    lifecycle.handle(called)
+    if lifecycle.state is new:
         return None
-    if progress.state is chosen:
-        progress.handle(called)
+    if lifecycle.state is chosen:
+        lifecycle.handle(called)
     if request.devices:
-        loading.debug.show(request, progress.plan, time.perf_counter() - begin)
-    return progress.start
+        loading.debug.show(request, lifecycle.plan, time.perf_counter() - begin)
+    return lifecycle.start
 
 
-def progress_of(
+def lifecycle_of(
     requests: Sequence[Request],
     plan: Plan,
     state: State,
@@ -101,7 +101,7 @@ def progress_of(
     missing: bool = False,
 ) -> Start:
     """Begin in a state other than the first one, with a plan of several steps."""
-    progress = Progress(_TABLE, requests, call, spent, missing=missing)
-    progress.plan, progress.state = plan, state
-    progress.follow()
-    return progress.start
+    lifecycle = Lifecycle(_TABLE, requests, call, spent, missing=missing)
+    lifecycle.plan, lifecycle.state = plan, state
+    lifecycle.follow()
+    return lifecycle.start

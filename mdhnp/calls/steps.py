@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from mdhnp.calls import loading, loops, observe
 from mdhnp.calls.entry import Entry, Spent, Start
+from mdhnp.calls.lifecycle import State, price_of_kernels
 from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
 from mdhnp.calls.plans import BRIEF, ByNumpy
-from mdhnp.calls.progress import State, price_of_kernels
 from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy
-from mdhnp.calls.states import progress_of, start
+from mdhnp.calls.states import lifecycle_of, start
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Graph
 from mdhnp.mdh.loop import Loop
@@ -121,7 +121,7 @@ class CallRequest:
         own = self.described.numpy
         if own is not None and seconds_by_numpy(own) < BRIEF and all([r.numpy is not None for r in requests]):
             plan.host = ByNumpy.of(replace(requests[-1], numpy=own), "it is brief").host
-        whole = Start(plan) if call is None else progress_of(requests, plan, State.KERNELS, call)
+        whole = Start(plan) if call is None else lifecycle_of(requests, plan, State.KERNELS, call)
         return whole._replace(kept=all([each.kept for each in starts]))
 
     def _is_one_step(self, graph: Graph) -> bool:
@@ -180,7 +180,7 @@ class CallRequest:
             starts.append(Start(ByNumpy.of(request, why)))
             if earlier := loading.unloaded.each.pop(step.mdhom, None):
                 spent.add(earlier.seconds)
-        return progress_of(missing, self._in_steps(graph, starts), State.FIRST, self, spent, missing=True)
+        return lifecycle_of(missing, self._in_steps(graph, starts), State.FIRST, self, spent, missing=True)
 
 
 class Item(NamedTuple):

@@ -200,8 +200,7 @@ def dot(a: Any, b: Any, **options: Any) -> Any:
     mode="str: What stands for neighbours beyond the border.",
     cval='float: Their value where `mode` is "constant".',
     returns="dask.array.Array: Of the shape that :func:`mdhnp.stencil` gives; nothing is computed yet.",
-    notes="Parts read their chunk and of its neighbours' as much as they need, whatever the mode and however small chunks "
-    "are.",
+    notes="Parts read their chunk, and of its neighbours as much as they need, whatever the mode and chunks' sizes.",
     example="""\
 >>> squares = da.arange(6, chunks=2) ** 2
 >>> mdhnp.dask.stencil(squares, lambda n: n[1] - n[-1], mode="wrap").compute()

@@ -66,11 +66,11 @@ class Event(Enum):
 
 #: By state and event: what may happen, the first whose condition holds. A condition, an action, the next state.
 Table = Mapping[
-    tuple[State, Event], Sequence[tuple["Callable[[Progress, Any], Any]", "Callable[[Progress, Any], None]", State]]
+    tuple[State, Event], Sequence[tuple["Callable[[Lifecycle, Any], Any]", "Callable[[Lifecycle, Any], None]", State]]
 ]
 
 
-class Progress(Watcher):
+class Lifecycle(Watcher):
     """Where an entry is in the table, and what is known of it there.
 
     `requests` are what its steps ask for, `spent` is what calls have cost before. A fused function that may be
@@ -227,13 +227,13 @@ def price_of_kernels(request: Request) -> float:
     return _prices.get(request.device.identity, COMPILING)
 
 
-def _price_of_building(p: Progress) -> float:
+def _price_of_building(p: Lifecycle) -> float:
     if p.request.numpy is not None and p.kernels_are_faster:
         return 0.0  # kernels that are known to pay, but are not on disk
     return _enqueued(price_of_kernels(p.request), [p.request])
 
 
-def _price_of_contest(p: Progress) -> float | None:
+def _price_of_contest(p: Lifecycle) -> float | None:
     """Give what calls are to cost before plans that were compared are so again: each time twice as much.
 
     Other work on the machine may have decided the contest before. None where none was held, and where there were
@@ -246,7 +246,7 @@ def _price_of_contest(p: Progress) -> float | None:
     return price_of_kernels(p.request) * 2.0**p.contests
 
 
-def _price_of_search(p: Progress) -> float | None:
+def _price_of_search(p: Lifecycle) -> float | None:
     """Give what calls are to cost before a search begins; None where there is nothing to search."""
     request, mode = p.request, p.request.mode
     if p.call is None:
