@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from gpu_kernels import EXCHANGED, EXCHANGING
 from guards import assert_same_bits
 from hypothesis import given, note
 from hypothesis import strategies as st
-from kernels import EXCHANGED, EXCHANGING, KERNELS, WIDE_VECTORS, Named
+from kernels import KERNELS, WIDE_VECTORS, Named
 from random_functions import Drawn
 from running import exchanged_in_local_memory, execute, expected, lowered, run_plain
 from schedules import CAPS, schedule

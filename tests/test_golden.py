@@ -11,7 +11,8 @@ import chains
 import numpy as np
 import pytest
 import rows
-from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
+from gpu_kernels import ELSEWHERE, EXCHANGED, MULTIPLIED
+from kernels import KERNELS
 from schedules import CAPS, MATRICES
 
 from mdhnp.codegen.radix import sorting

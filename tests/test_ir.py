@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gpu_kernels import ELSEWHERE, EXCHANGED, MULTIPLIED
 from guards import unwritten
 from ir_run import run
 from ir_walk import TooLong, walk_all
-from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED, plain
+from kernels import KERNELS, plain
 from random_functions import Seeded
 from running import expected, lowered
 from schedules import CAPS, MATRICES, for_any_sizes, schedule

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from kernels import GEMM, MULTIPLIED
+from gpu_kernels import MULTIPLIED
+from kernels import GEMM
 from matrices import built, first_schedule, on_multiplying_devices, run_in_ir
 from random_functions import Seeded
 from running import execute, lowered

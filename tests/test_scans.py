@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from gpu_kernels import EXCHANGING
 from guards import unwritten
 from ir_run import SUBGROUP, run
 from ir_verify import verify
-from kernels import EXCHANGING, plain
+from kernels import plain
 from random_functions import Picker, Seeded
 from running import exchanged_in_local_memory, execute, expected, lowered
 from strategies import Array
