@@ -45,6 +45,8 @@ SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
     f"test_einsum_sums_{t}"
     for t in ("int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64", "float32", "cfloat128")
 }
+#: Who finds opt_einsum's paths; of the others `--long` runs tests, too: whoever found it, a path is pairs of operands.
+PATHS = ("greedy", "optimal")
 
 
 class Routed:
@@ -129,6 +131,14 @@ class Expression:
         return str(self.inner)
 
 
+def by_few_paths(mark: pytest.Mark) -> pytest.Mark:
+    """Have the ways to find a path take part with `--long` only, but for two."""
+    if mark.args[:1] != ("optimize",):
+        return mark
+    ways = [pytest.param(way, marks=[] if way in PATHS else pytest.mark.slow) for way in mark.args[1]]
+    return pytest.mark.parametrize("optimize", ways).mark
+
+
 einsum = Routed(mdhnp.einsum)
 for module_name, function_names, tests in SUITES:
     loaded = load_numpy(module_name, function_names)
@@ -142,6 +152,8 @@ proxy = Proxy(opt_einsum, contract=contract, contract_expression=Expression)
 for module_name in ("test_contract", "test_input"):
     loaded = load(f"opt_einsum.tests.{module_name}", opt_einsum=proxy)
     globals().update({f"{module_name}_{n[5:]}": f for n, f in vars(loaded).items() if n.startswith("test_")})
+    for test in (f for n, f in vars(loaded).items() if n.startswith("test_") and hasattr(f, "pytestmark")):
+        test.pytestmark = [by_few_paths(mark) for mark in test.pytestmark]
 
 for found in (*vars(TestEinsum).values(), *list(globals().values())):
     if getattr(found, "__name__", "") in SLOW:
