@@ -1,0 +1,93 @@
+"""SparseArrays: products, sums and patterns of entries that stay on a device, and what these are not for."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+from sparse_cases import CASES, M, N, longer, matrix_of, sparse, stored_as, whole
+
+import mdhnp
+from mdhnp import Array, config, semiring
+from mdhnp.runtime.devices import Device
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("count", [(), (5,)], ids=str)
+def test_entries_stay_on_a_device(form: str, count: tuple[int, ...], where: Device, monkeypatch: Any) -> None:
+    matrix = stored_as(matrix_of(), form)
+    x = whole(*((N, *count) if form != "csc" else (*count, M)))
+    there = mdhnp.SparseArray(matrix)
+    assert (there.shape, there.dtype, there.format, there.device) == (matrix.shape, matrix.dtype, form, where)
+    given, want = (there, x) if form != "csc" else (x, there), matrix @ x if form != "csc" else x @ matrix
+    arrays = [mdhnp.asarray(a) if a is x else a for a in given]
+    with config(host="never"):
+        got = [mdhnp.matmul(*given), operator.matmul(*given), mdhnp.matmul(*arrays), operator.matmul(*arrays)]
+        with monkeypatch.context() as patched:
+            if where.own_memory:
+                patched.delattr(where.memory, "upload")  # all is there
+            got.append(mdhnp.matmul(*arrays))
+    for found in got:
+        assert type(found) is Array and found.device is where
+        np.testing.assert_array_equal(found.numpy(), want)
+
+
+def test_semirings_of_entries_on_a_device(where: Device) -> None:
+    matrix, x = matrix_of(), whole(N, 5)
+    want = mdhnp.matmul(matrix, x, semiring=semiring.min_plus)
+    found = mdhnp.matmul(mdhnp.SparseArray(matrix), x, semiring=semiring.min_plus)
+    np.testing.assert_array_equal(found.numpy(), want)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("name", ["sum", "dot", "quadratic", "entries", "scaled", "sampled", "sampled, transposed"])
+def test_sums_and_patterns_of_entries_on_a_device(name: str, form: str, where: Device) -> None:
+    case, matrix = CASES[name], stored_as(longer("i4") if form == "csr" else matrix_of(), form)
+    if (name, form) == ("sampled, transposed", "bsr"):
+        return  # which is refused
+    there = mdhnp.SparseArray(matrix)
+    on = [there if x is None else mdhnp.asarray(x) for x in case.operands]
+    for given in (on, case.given(there), on):
+        found = mdhnp.einsum(case.subscripts, *given)
+        if isinstance(found, mdhnp.SparseArray):
+            assert found.device is where
+            made = getattr(sparse, f"{found.format}_array")
+            parts = found.data.numpy(), found.indices.numpy(), found.indptr.numpy()
+            full = made(parts, shape=found.shape).toarray()
+        else:
+            full = found.numpy()
+        np.testing.assert_array_equal(full, case.dense(matrix.toarray()))
+
+
+def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
+    there, x = mdhnp.SparseArray(matrix_of()), whole(M)
+    with pytest.raises(TypeError, match=r"matmul: a SparseArray S in csr is for S @ x; for x @ S make .*\.tocsc\(\)"):
+        mdhnp.matmul(x, there)
+    with pytest.raises(TypeError, match=r"S in csc is for x @ S; for S @ x make .*\.tocsr\(\)"):
+        mdhnp.SparseArray(matrix_of().tocsc()) @ whole(N)
+    for elements in (np.asarray, mdhnp.asarray):
+        with pytest.raises(TypeError, match=r"\.toarray\(\)"):
+            elements(there)
+    with pytest.raises(TypeError, match=r"asarray: a sparse .*mdhnp\.SparseArray.*\.toarray\(\)"):
+        mdhnp.asarray(matrix_of(), dtype="f4")
+    with pytest.raises(TypeError, match="a SparseArray in bsr has its axes in the same order"):
+        mdhnp.einsum("ij,i->ji", mdhnp.SparseArray(stored_as(matrix_of(), "bsr")), x)
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.add(there, x)
+    for wrong, said in ((x, "not a ndarray"), (matrix_of().tocoo(), "not one of 2 axes in coo")):
+        with pytest.raises(TypeError, match=f"SparseArray: matrix must be a sparse one in csr, csc or bsr.*{said}"):
+            mdhnp.SparseArray(wrong)
+    with pytest.raises(TypeError, match="dtype"):
+        mdhnp.SparseArray(matrix_of(dtype="g"))
+    with pytest.raises(ValueError, match="device must be a single one"):
+        mdhnp.SparseArray(matrix_of(), device="cpu/2")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_a_matrix_whose_indices_are_outside_is_not_held(form: str) -> None:
+    matrix = stored_as(matrix_of(), form)
+    matrix.indices = matrix.indices.copy()
+    for wrong in (-1, 1000):
+        matrix.indices[1] = wrong
+        with pytest.raises(ValueError, match=r"^SparseArray: matrix: "):
+            mdhnp.SparseArray(matrix)
