@@ -19,6 +19,9 @@ def main() -> None:
     shown = commands.add_parser("show", help="tables of results saved with --json")
     arrays = commands.add_parser("arrays", help="calls on NumPy's arrays beside a GPU, and copies there and back")
     several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
+    sparse = commands.add_parser(
+        "sparse", help="products of sparse matrices against SciPy, MKL; PyTorch, CuPy on a GPU"
+    )
     scaling = commands.add_parser("scaling", help="what a model predicts of calls on many devices")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     papers = commands.add_parser("papers", help="the experiments of the method's papers, tuned: a table and a picture")
@@ -49,6 +52,9 @@ def main() -> None:
     several.add_argument("--parts", type=int, default=2, help="how many parts (default 2)")
     several.add_argument("--rounds", type=int, default=30, help="calls of each, by turns (default 30)")
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
+    sparse.add_argument("--device", metavar="SPEC", default="cpu")
+    sparse.add_argument("--pairs", type=int, default=7, help="samples of each, by turns (default 7)")
+    sparse.add_argument("--seconds", type=float, default=inf, help="after which no product begins")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     gpu.add_argument("--seconds", type=float, default=0, help="tune, too, so long for each kernel (default 0: not)")
     gpu.add_argument("--limit", type=float, default=inf, help="seconds after which no case begins")
@@ -62,9 +68,10 @@ def main() -> None:
         replaced = "cases in it are not measured again" if command is papers else "new rows replace old ones"
         command.add_argument("--json", type=Path, required=command is shown, help=f"results; {replaced}")
     given = parser.parse_args()
-    {"tables": _tables, "arrays": _arrays, "several": _several, "scaling": _scaling}.get(given.command, _cases)(
-        given, parser
-    )
+    commands_without_cases = {
+        "tables": _tables, "arrays": _arrays, "several": _several, "sparse": _sparse, "scaling": _scaling,
+    }  # fmt: skip
+    commands_without_cases.get(given.command, _cases)(given, parser)
 
 
 def _tables(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -88,6 +95,12 @@ def _several(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from benchmarks.several import run
 
     print("\n\n".join([run(spec, given.parts, given.rounds) for spec in given.device]))
+
+
+def _sparse(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
+    from benchmarks.sparse import table
+
+    report.print_table(*table(given.device, given.pairs, given.seconds))
 
 
 def _scaling(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:

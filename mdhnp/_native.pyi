@@ -64,6 +64,7 @@ class Method:
             dict[str, Any],
             dict[str, Any],
             Callable[..., Any],
+            dict[type, tuple[str, ...]],
         ],
     ) -> Self: ...
     def __call__(self, *arguments: Any, **options: Any) -> Any: ...

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 __all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "repeat"]
 
 #: What the library must give for INTERFACE: that of another version of the sources is not used.
-_INTERFACE = 8
+_INTERFACE = 9
 
 if TYPE_CHECKING:
     from mdhnp._native import Enqueuer, Launcher, Lease, Method, find, find_views, group, repeat

@@ -176,3 +176,16 @@ def test_the_list_of_contractions_is_complete() -> None:
         assert {*extents(number)} == left | right
     assert [name for name in GPU_CASES if "tccg" in name] == [f"gpu-tccg-{number}" for number in TCCG]
     assert len([name for name in CASES if "tccg" in name]) == 23
+
+
+def test_sparse_products_are_compared_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    from benchmarks import sparse as products_of_sparse
+
+    matrix = sparse.csr_array(np.array([[0, 2, 0], [3, 0, 1.0]]))
+    monkeypatch.setattr(products_of_sparse, "_matrices", lambda dtype: iter([("small", matrix)]))
+    monkeypatch.setattr(products_of_sparse, "_SETTLED", 0.0)
+    caption, header, lines = products_of_sparse.table("cpu", 1, 60.0)
+    assert caption.startswith("Peer's time over ours") and len(header) == 5
+    assert [line[:3] for line in lines[:3]] == [["small", "3", str(n)] for n in products_of_sparse.COLUMNS]
+    assert all("SciPy" in line[4] for line in lines)

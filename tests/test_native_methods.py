@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import sys
 from contextvars import ContextVar
 from functools import wraps
 from types import SimpleNamespace
@@ -25,6 +26,13 @@ class Settings:
         self._process: Any = {"mode": "mode"}
 
 
+class Parted:
+    """What is made of parts."""
+
+    def __init__(self, one: Any, other: Any, shape: Any = (3,)) -> None:
+        self.one, self.other, self.shape = one, other, shape
+
+
 class Called:
     """A method of a type that stands for Arrays, and what is asked of its parts."""
 
@@ -40,7 +48,8 @@ class Called:
         self.entries: Any = {key_of(("add",), ("here",), "mode", (self.a,)): self.entry}
         self.devices: Any = {"devices": lambda: ("there",)}
         wrap: Any = lambda *made: made  # noqa: E731
-        self.place = self.entries, Boxed, wrap, self.settings, self.inside, self.names, self.devices, self.constant
+        kept = self.settings, self.inside, self.names, self.devices
+        self.place = self.entries, Boxed, wrap, *kept, self.constant, {Parted: ("shape", "one", "other")}
         self.native: Any = wraps(self.function)(self.method())
 
     def method(self, numbers: bool = False, least: int = 1) -> Any:
@@ -293,14 +302,48 @@ def test_kinds_are_told_by_all_but_elements_extents_and_numbers_that_are_operand
 
 
 @compiled
+def test_parts_stand_for_what_is_made_of_them() -> None:
+    called, taken = Called(), list[Any]()
+    one, other, x = (Boxed(called.a, called.here) for _ in range(3))
+
+    def learn(recipes: Any, kind: Any, given: Any, *args: Any) -> Any:
+        taken.append(given)
+        recipes[kind] = ("add",), False, (2,)
+        return called.function(*args)
+
+    made = native.Method(called.function, learn, {}, False, 1, called.place)
+    parted = Parted(one, other)
+    for _ in range(2):
+        made(parted, x)
+    assert [[a is b for a, b in zip(given, (one, other, x), strict=True)] for given in taken] == [[True] * 3]
+    called.made.clear()
+    held = sys.getrefcount(one)
+    for _ in range(5):
+        made(Parted(one, other), x)
+    assert called.made == []
+    assert sys.getrefcount(one) == held
+    others: Any = [Parted(one, other, (4,)), Parted(one, 3), Parted(3, other), Parted(one, one)]
+    for each in others * 2:
+        made(each, x)
+    assert len(called.made) == 2 * len(others)
+    assert len(taken) == 1 + len(others)
+    broken: Any = [Parted(one, other, [3]), Parted(one, called.a), parted]
+    del parted.one
+    for each in broken * 2:
+        made(each, x)
+    assert len(taken) == 1 + len(others)
+
+
+@compiled
 @pytest.mark.parametrize(
     "place",
     [
         (),
-        ({}, Boxed, 1, 1, 2, {}, {}, 1),
-        ({}, 3, 1, 1, ContextVar("x"), {}, {}, 1),
-        (1, Boxed, 1, 1, ContextVar("y"), {}, {}, 1),
-        ({}, Boxed, 1, 1, ContextVar("z"), {}, 1, 1),
+        ({}, Boxed, 1, 1, 2, {}, {}, 1, {}),
+        ({}, 3, 1, 1, ContextVar("x"), {}, {}, 1, {}),
+        (1, Boxed, 1, 1, ContextVar("y"), {}, {}, 1, {}),
+        ({}, Boxed, 1, 1, ContextVar("z"), {}, 1, 1, {}),
+        ({}, Boxed, 1, 1, ContextVar("u"), {}, {}, 1, 1),
     ],
 )
 def test_a_method_of_nonsense_is_refused(place: Any) -> None:

@@ -220,3 +220,43 @@ def test_no_more_recipes_are_kept_than_some_and_blocks_nest() -> None:
     assert 0 < len(recipes) <= 512
     assert len(asked) == 4000
     assert observe.learning == 0
+
+
+@compiled
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_sparse_operands_are_told_by_their_arrays(form: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    there: Any = (lambda a: mdhnp.asarray(a, device="cpu")) if held else np.asarray
+    entries = sparse.csr_array(np.array([[0, 2, 0], [3, 0, 1.0]])).asformat(form)
+    a = mdhnp.SparseArray(entries, device="cpu") if held else entries
+    for x in (np.array([1.0, 10, 100]), np.arange(6.0).reshape(3, 2))[: 2 if form == "csr" else 1]:
+        given, right = (a, there(x)), entries @ x
+        if form == "csc":
+            given, right = (there(x[:2]), a), x[:2] @ entries
+        calls = [lambda given=given: mdhnp.matmul(*given)]
+        if held:
+            calls.append(lambda given=given: given[0] @ given[1])
+        for call in calls:
+            for _ in range(3):  # at the first one of all it is learned which parts tell matrices of a type
+                call()
+            with monkeypatch.context() as patched:
+                patched.setattr("mdhnp.frontend.gufuncs.call", None)
+                for _ in range(3):
+                    np.testing.assert_array_equal(call().numpy() if held else call(), right)
+        if not held:
+            entries.data = entries.data * 2
+            np.testing.assert_array_equal(mdhnp.matmul(*given), 2 * right)
+
+
+@compiled
+def test_sparse_operands_with_other_columns_are_refused_however_often() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    a, x = sparse.csr_array(np.array([[0, 2, 0], [3, 0, 1.0]])), np.ones(3)
+    wider = sparse.csr_array((a.data, a.indices, a.indptr), shape=(2, 4))
+    for _ in range(4):
+        np.testing.assert_array_equal(mdhnp.matmul(a, x), [2, 4])
+        with pytest.raises(ValueError, match="operands of shapes"):
+            mdhnp.matmul(wider, x)
+        np.testing.assert_array_equal(mdhnp.einsum("ij->i", wider), [2, 4])
+        assert mdhnp.einsum("ij,j->ij", a, x).nnz == 3

@@ -43,7 +43,7 @@ def call(
     go when one of its `owners` dies, which `what` may hold weakly only. `precision` and `memory_limit` are
     those that the call says for itself.
     """
-    if observe.learning and observe.is_called():
+    if observe.learning and observe.is_called() and not _is_sparse(what, operands):
         again = partial(
             call, what, operands, dtypes=dtypes, numpy=numpy, owners=owners, precision=precision,
             memory_limit=memory_limit,
@@ -64,12 +64,17 @@ def call(
     found = find(entries, what, devices, mode, operands)
     if found is not None:
         return found.run(operands)
-    if what[0].sparse is not None and any(map(is_sparse, operands)):
+    if _is_sparse(what, operands):
         return what[0].sparse(operands, precision, *what[1:])
     given = _Arguments(what, operands, dtypes, numpy, owners)
     if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)
     return _first(given, operands, devices, devices, mode)
+
+
+def _is_sparse(what: tuple[Any, ...], operands: tuple[Any, ...]) -> bool:
+    """Whether it is a product with a sparse operand, which makes a call on the operand's arrays."""
+    return what[0].sparse is not None and any(map(is_sparse, operands))
 
 
 class _Arguments(NamedTuple):

@@ -103,6 +103,10 @@ def foreign(a: Any, protocol: str = "__array_function__") -> bool:
 _MISSING = object()
 
 
+#: Attributes that tell sparse operands of a type from others of it, of types that were seen; and the type itself.
+parts: dict[type, tuple[str, ...]] = {SparseArray: ("format", "shape", "data", "indices", "indptr")}
+
+
 def is_sparse(a: Any) -> bool:
     """Whether an operand is a SparseArray, or one of SciPy's sparse ones; SciPy is not imported for that."""
     if type(a) is SparseArray:

@@ -1,4 +1,5 @@
-/* What tells one kind of call from others: how it is written, types and ranks of arrays, and all else that it is given. */
+/* What tells one kind of call from others: how it is written, types and ranks of arrays, and all else that it is given.
+   Objects of some types are made of parts, which stand for them. */
 
 #define NO_IMPORT_ARRAY
 #include "shared.h"
@@ -11,6 +12,7 @@ typedef struct {
     PyObject *values[MOST];
     Py_ssize_t letter_count, value_count;
     PyTypeObject *kind;
+    PyObject *parts;
     int numbers;
 } Reading;
 
@@ -86,6 +88,25 @@ read_sequence(Reading *reading, PyObject *sequence, int depth)
     return read && write_down(reading, ')');
 }
 
+/* Read what is made of parts: arrays, and what is the same in all calls of a kind, as its type is. */
+static int
+read_parts(Reading *reading, PyObject *object, PyObject *names)
+{
+    Given *given = reading->given;
+    if (given->parts == NULL && (given->parts = PyList_New(0)) == NULL)
+        return 0;
+    int read = read_value(reading, (PyObject *)Py_TYPE(object), 'p');
+    for (Py_ssize_t n = 0; read && n < PyTuple_GET_SIZE(names); ++n) {
+        PyObject *part = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, n));
+        read = part != NULL && PyList_Append(given->parts, part) == 0; /* which holds it */
+        Py_XDECREF(part);
+        if (read)
+            read = PyArray_CheckExact(part) || Py_IS_TYPE(part, reading->kind) ? read_one(reading, part, DEPTH)
+                                                                               : read_value(reading, part, 'v');
+    }
+    return read;
+}
+
 /* Read an argument; 0 where it is none that calls are found by. */
 static int
 read_one(Reading *reading, PyObject *argument, int depth)
@@ -117,20 +138,26 @@ read_one(Reading *reading, PyObject *argument, int depth)
         return read_value(reading, argument, 't');
     if (PySlice_Check(argument))
         return read_slice(reading, (PySliceObject *)argument, depth);
-    return (PyTuple_CheckExact(argument) || PyList_CheckExact(argument)) && depth < DEPTH
-           && read_sequence(reading, argument, depth);
+    if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument))
+        return depth < DEPTH && read_sequence(reading, argument, depth);
+    PyObject *names = PyDict_GetItemWithError(reading->parts, (PyObject *)Py_TYPE(argument));
+    return names != NULL && PyTuple_CheckExact(names) && read_parts(reading, argument, names);
 }
 
 PyObject *
-key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind, int numbers,
-             int least)
+key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind,
+             PyObject *parts, int numbers, int least)
 {
-    Reading reading = {.given = given, .kind = kind, .numbers = numbers};
+    Reading reading = {.given = given, .kind = kind, .parts = parts, .numbers = numbers};
     Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
     given->count = given->arrays = 0;
+    given->parts = NULL;
     for (Py_ssize_t n = 0; n < count + named; ++n)
-        if (!read_one(&reading, arguments[n], 0))
+        if (!read_one(&reading, arguments[n], 0)) {
+            if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+                PyErr_Clear();
             return NULL;
+        }
     if (given->arrays < least)
         return NULL;
     PyObject *letters = PyBytes_FromStringAndSize(reading.letters, reading.letter_count);

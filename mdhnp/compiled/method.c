@@ -13,7 +13,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *attributes, *function, *learn, *recipes;
-    PyObject *entries, *wrap, *config, *block, *observed, *loading, *constant;
+    PyObject *entries, *wrap, *config, *block, *observed, *loading, *constant, *parts;
     PyTypeObject *kind;
     int numbers, least;
 } Method;
@@ -32,6 +32,7 @@ method_dealloc(Method *self)
     Py_XDECREF(self->observed);
     Py_XDECREF(self->loading);
     Py_XDECREF(self->constant);
+    Py_XDECREF(self->parts);
     Py_XDECREF(self->kind);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free((PyObject *)self);
@@ -229,7 +230,7 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
 {
     Given given;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    PyObject *key = key_of_given(&given, arguments, count, names, self->kind, self->numbers, self->least);
+    PyObject *key = key_of_given(&given, arguments, count, names, self->kind, self->parts, self->numbers, self->least);
     PyObject *recipe = key == NULL ? NULL : PyDict_GetItemWithError(self->recipes, key), *result = NULL;
     if (key != NULL && recipe == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) { /* something given has no hash */
         PyErr_Clear();
@@ -245,12 +246,10 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
             PyDict_Clear(self->recipes);
         PyDict_SetItem(self->recipes, key, Py_False);
     }
-    else if (recipe == Py_False) {
+    else if (recipe == Py_False)
         result = learned(self, key, &given, arguments, count, names);
-        Py_DECREF(key);
-        return result;
-    }
     Py_XDECREF(key);
+    Py_XDECREF(given.parts);
     if (result == NULL && !PyErr_Occurred())
         result = PyObject_Vectorcall(self->function, arguments, flags, names);
     return result;
@@ -259,15 +258,15 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
 static PyObject *
 method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *function, *learn, *recipes, *entries, *kind, *wrap, *config, *block, *observed, *loading, *constant;
+    PyObject *function, *learn, *recipes, *entries, *kind, *wrap, *config, *block, *observed, *loading, *constant, *parts;
     int numbers, least;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Method takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "OOO!pi(O!O!OOOO!O!O):Method", &function, &learn, &PyDict_Type, &recipes, &numbers,
+    if (!PyArg_ParseTuple(arguments, "OOO!pi(O!O!OOOO!O!OO!):Method", &function, &learn, &PyDict_Type, &recipes, &numbers,
                           &least, &PyDict_Type, &entries, &PyType_Type, &kind, &wrap, &config, &block, &PyDict_Type,
-                          &observed, &PyDict_Type, &loading, &constant))
+                          &observed, &PyDict_Type, &loading, &constant, &PyDict_Type, &parts))
         return NULL;
     if (!PyContextVar_CheckExact(block)) {
         PyErr_SetString(PyExc_TypeError, "Method: what holds the settings of a block is a ContextVar");
@@ -290,6 +289,7 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
     self->observed = Py_NewRef(observed);
     self->loading = Py_NewRef(loading);
     self->constant = Py_NewRef(constant);
+    self->parts = Py_NewRef(parts);
     return (PyObject *)self;
 }
 
@@ -308,7 +308,7 @@ PyDoc_STRVAR(method_doc,
 "numbers: whether they are operands, whatever they are, and not part of a kind. least: how many arrays calls are given\n"
 "that are found again. place: entries, the type of Arrays, what makes these of results on a device, the settings, the\n"
 "ContextVar of blocks that change them, the names of the modules `observe` and `loading`, of which `devices` gives those\n"
-"for ndarrays, and what brings a number to a device.");
+"for ndarrays, what brings a number to a device, and names of attributes by types of what is made of these.");
 
 static PyObject *
 method_reduce(PyObject *self, PyObject *Py_UNUSED(nothing))

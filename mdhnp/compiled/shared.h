@@ -72,20 +72,21 @@ PyObject *repeat_on_host(PyObject *entries, PyObject *what, PyObject *devices, P
    again hears of others. */
 PyObject *as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wrap);
 
-/* What a call is given: arrays and numbers, in order, also those in its lists and tuples. */
+/* What a call is given: arrays and numbers, in order, also those in its lists, tuples and sparse operands. */
 enum { MOST = 16 };
 typedef struct {
     PyObject *operands[MOST];
     Py_ssize_t count;
     int arrays;        /* how many of them are */
     PyTypeObject *of;  /* the type of these, which is one */
+    PyObject *parts;   /* a list that holds those of what is made of parts, or NULL; whoever has asked drops it */
 } Given;
 
 /* Give what tells a kind of call from others: all but arrays' elements and extents, and numbers' values where `numbers` are
    operands. NULL, without an error, for calls on arrays of several types, on fewer than `least`, and with what has no
-   key; `kind` is the type of Arrays. */
+   key; `kind` is the type of Arrays, `parts` are names of attributes by types of what is made of them. */
 PyObject *key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind,
-                       int numbers, int least);
+                       PyObject *parts, int numbers, int least);
 
 /* Give a block home, and keep the error that there may be. */
 void bring_home(PyObject *home, PyObject *block);

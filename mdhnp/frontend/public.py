@@ -15,6 +15,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import wrapped
+from mdhnp.calls.operands import parts
 from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
 from mdhnp.errors import guarded
@@ -22,7 +23,7 @@ from mdhnp.settings import config, inside
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant)
+_PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant, parts)
 _WIDTH = 110
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.

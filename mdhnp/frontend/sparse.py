@@ -18,7 +18,7 @@ from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction
-from mdhnp.calls.operands import addressable, check_casts, is_sparse, unsupported
+from mdhnp.calls.operands import addressable, check_casts, is_sparse, parts, unsupported
 from mdhnp.calls.plans import count_host
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.contraction import Functions, Terms, extents, sum_of_products
@@ -107,7 +107,11 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
         given = [
             x if isinstance(x, np.ndarray) or type(x) is Array or is_sparse(x) else np.asarray(x) for x in operands
         ]
-        return way(tuple([Kind.of(x) for x in given]), *arguments).multiply(given, precision)
+        kinds = tuple([Kind.of(x) for x in given])
+        for x, kind in zip(given, kinds, strict=True):
+            if kind.format in ("csr", "csc"):
+                parts.setdefault(type(x), ("shape", "data", "indices", "indptr"))
+        return way(kinds, *arguments).multiply(given, precision)
 
     return multiply
 
@@ -305,27 +309,59 @@ def _scipys_function(layout: _Layout, h: MdHom) -> NumpyFunction | None:
         or dense not in ((*summed, *beside), (*beside, *summed))
     ):
         return None
-    from scipy.sparse import bsr_array, csr_array
-
     sizes = dict(zip(layout.terms[1 - number], h.inputs[1 - number].shape, strict=True))
     count = prod([sizes[c] for c in summed])
     shape = prod([h.extents[h.names.index(c)] for c in rows]), count
     first, results = dense[: len(summed)] == summed, h.outputs[0].shape
-
-    blocks = h.inputs[number].shape[1:]
-    empty = bsr_array(shape, blocksize=blocks) if inner else csr_array(shape)
+    multiply = _by_matrices(shape, h.inputs[number].shape[1:]) if inner else _by_rows(shape, h.outputs[0].dtype)
 
     def compute(*arrays: NDArray) -> NDArray:
-        elements, x = arrays[number], arrays[1 - number]
-        matrix = object.__new__(type(empty))  # to make one with entries, SciPy looks at all of them
-        vars(matrix).update(vars(empty), data=elements, indices=arrays[2], indptr=arrays[3])
-        x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
-        found = matrix @ x
+        x = arrays[1 - number]
+        if inner or not first:
+            x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
+        found = multiply(arrays[number], arrays[2], arrays[3], x)
+        if straight and not inner:
+            return found
         return np.ascontiguousarray(found if straight else found.T).reshape(results)
 
     moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
     work = NumpyWork(h.outputs[0].dtype.char, 0, h.points, moved, 0 if straight else h.outputs[0].element_bytes)
     return NumpyFunction(f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__", compute, work)
+
+
+def _by_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> Callable[..., NDArray]:
+    """SciPy's loops over the entries of rows, to which its `@` comes after longer than small products take."""
+    from scipy import sparse
+
+    loops: Any = getattr(sparse, "_sparsetools", None)
+    vector, vectors = getattr(loops, "csr_matvec", None), getattr(loops, "csr_matvecs", None)
+    if vector is None or vectors is None:  # they are SciPy's own
+        return _by_matrices(shape, ())
+
+    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
+        found = np.zeros((shape[0], *x.shape[1:]), dtype)
+        if x.ndim == 1:
+            vector(*shape, ends, indices, elements, x, found)
+        else:
+            vectors(*shape, x.shape[1], ends, indices, elements, x.ravel(), found.ravel())
+        return found
+
+    return multiply
+
+
+def _by_matrices(shape: tuple[int, int], blocks: tuple[int, ...]) -> Callable[..., NDArray]:
+    """SciPy's `@` of matrices with these entries, of blocks if these have extents."""
+    from scipy.sparse import bsr_array, csr_array
+
+    empty = bsr_array(shape, blocksize=blocks) if blocks else csr_array(shape)
+
+    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
+        matrix = object.__new__(type(empty))  # to make one with entries, SciPy looks at all of them
+        vars(matrix).update(vars(empty), data=elements, indices=indices, indptr=ends)
+        found: NDArray = matrix @ x
+        return found
+
+    return multiply
 
 
 def _functions(
