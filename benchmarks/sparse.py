@@ -151,7 +151,7 @@ def _row(matrix: Any, columns: int, where: Device, pairs: int) -> tuple[float, d
     ours.wait()
     right = matrix @ x
     for side in (ours, *peers):
-        check_equal(abs(side.result(side.product())), abs(right), 1e-3 if gpu else 1e-9, side.name)
+        check_equal(abs(side.result(side.product())), abs(right), 1e4 * float(np.finfo(x.dtype).eps), side.name)
     calls = [_in_a_row(side) if gpu else side.product for side in (ours, *peers)]
     found = compare(calls[0], calls[1:], lambda n, result: None, pairs)
     return median(found[0].ours) / (_ROW if gpu else 1), {

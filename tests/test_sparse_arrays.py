@@ -9,6 +9,7 @@ from sparse_cases import CASES, M, N, longer, matrix_of, sparse, stored_as, whol
 
 import mdhnp
 from mdhnp import Array, config, semiring
+from mdhnp.calls.observe import observe
 from mdhnp.runtime.devices import Device
 
 
@@ -30,6 +31,26 @@ def test_entries_stay_on_a_device(form: str, count: tuple[int, ...], where: Devi
     for found in got:
         assert type(found) is Array and found.device is where
         np.testing.assert_array_equal(found.numpy(), want)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,jk->ki", "ij,jkl->kil", "ij,jk,ik->ik"])
+def test_long_rows_are_cut_where_columns_have_work_items(
+    subscripts: str, form: str, where: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdhnp.arrays.sparse._PIECE", 4)
+    matrix, short = matrix_of(), sparse.csr_array(np.eye(M, N))
+    extents = {"i": M, "j": N, "k": 32, "l": 3}
+    operands = [whole(*[extents[c] for c in term]) for term in subscripts.partition("->")[0].split(",")[1:]]
+    if form == "csc":  # the columns of the matrix turned, which are its rows
+        subscripts = subscripts.replace("ij,", "ji,")
+    for each, pieces in ((matrix, 2), (short, 1), (matrix, 2)):
+        want = np.einsum(subscripts.replace("ji,", "ij,"), each.toarray(), *operands)
+        there = mdhnp.SparseArray(each.T.tocsc() if form == "csc" else stored_as(each, form))
+        with config(host="never"), observe() as seen:
+            found = mdhnp.einsum(subscripts, there, *map(mdhnp.asarray, operands))
+        np.testing.assert_array_equal(found.numpy(), want)
+        assert len([None for _ in seen]) == (pieces if where.own_memory and len(operands) == 1 else 1)
 
 
 def test_semirings_of_entries_on_a_device(where: Device) -> None:

@@ -8,6 +8,9 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
 
+#: Entries of a piece of a long row, for which others would wait on a GPU whose work-items do not share its entries.
+_PIECE = 256
+
 
 class SparseArray:
     """A sparse matrix on one device: the arrays of one of SciPy's as Arrays.
@@ -47,7 +50,7 @@ class SparseArray:
     [20.0, 3.0]
     """
 
-    __slots__ = ("_along", "data", "format", "indices", "indptr", "shape")
+    __slots__ = ("_along", "_cut", "data", "format", "indices", "indptr", "shape")
 
     #: NumPy's functions and operators do not take it for an object.
     __array_ufunc__ = None
@@ -59,6 +62,8 @@ class SparseArray:
     indptr: Array
     #: Where entries are along the axis of their groups, once that was asked for.
     _along: Array | None
+    #: Pieces of long rows, once these were asked for; of a matrix without long rows there are none.
+    _cut: tuple[Array, Array] | tuple[()] | None
 
     def __init__(self, matrix: Any, *, device: Any = None) -> None:
         from mdhnp.runtime.devices import default_device, find_target  # which load OpenCL
@@ -76,7 +81,7 @@ class SparseArray:
         except ValueError as error:
             raise ValueError(f"SparseArray: matrix: {error}") from None
         self.format, self.shape = kind, tuple(matrix.shape)
-        count, self._along = int(matrix.indptr[-1]), None
+        count, self._along, self._cut = int(matrix.indptr[-1]), None, None
         for name, elements in (
             ("data", matrix.data[:count]), ("indices", matrix.indices[:count]), ("indptr", matrix.indptr),
         ):  # fmt: skip
@@ -85,7 +90,8 @@ class SparseArray:
     def _like(self, data: Array, *, turned: bool = False) -> "SparseArray":
         """Give one with these entries at the same places, or, `turned`, of the transposed matrix."""
         made = object.__new__(SparseArray)
-        made.data, made.indices, made.indptr, made._along = data, self.indices, self.indptr, self._along
+        made.data, made.indices, made.indptr = data, self.indices, self.indptr
+        made._along, made._cut = self._along, self._cut
         made.format = {"csr": "csc", "csc": "csr"}[self.format] if turned else self.format
         made.shape = (self.shape[1], self.shape[0]) if turned else self.shape
         return made
@@ -97,6 +103,18 @@ class SparseArray:
             repeated = np.repeat(np.arange(len(ends) - 1, dtype=self.indices.dtype), np.diff(ends))
             self._along = make(transfer.put(repeated, self.device), self.device)
         return self._along if along and self._along is not None else self.indices
+
+    def _pieces(self) -> tuple[Array, Array] | tuple[()]:
+        """Give where pieces of rows begin, and which of them are the first ones of rows; nothing if no row is long."""
+        if self._cut is None:
+            ends = self.indptr.numpy()
+            counts = np.maximum(-(-np.diff(ends) // _PIECE), 1)
+            first = np.append(0, np.cumsum(counts)).astype(ends.dtype)
+            within = np.arange(first[-1], dtype=ends.dtype) - np.repeat(first[:-1], counts)
+            begins = np.append(np.repeat(ends[:-1], counts) + _PIECE * within, ends[-1]).astype(ends.dtype)
+            there = [make(transfer.put(a, self.device), self.device) for a in (begins, first)]
+            self._cut = (there[0], there[1]) if len(begins) > len(ends) else ()
+        return self._cut
 
     def __repr__(self) -> str:
         """Show all but the elements."""

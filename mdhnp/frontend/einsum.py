@@ -21,7 +21,8 @@ from mdhnp.frontend.indirect import IndexedTerms, indexed_product, parse_indexed
 from mdhnp.frontend.pairwise import contracted, hashable, is_path, keep_order
 from mdhnp.frontend.public import PAPER, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, combining, of_semiring
-from mdhnp.frontend.sparse import Product, sparse_product
+from mdhnp.frontend.sparse import sparse_product
+from mdhnp.frontend.sparse_formats import Product
 from mdhnp.mdh import Graph, MdHom, scattered
 from mdhnp.mdh.pattern import whole_extents
 

@@ -19,7 +19,8 @@ from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
-from mdhnp.frontend.sparse import Product, sparse_product
+from mdhnp.frontend.sparse import sparse_product
+from mdhnp.frontend.sparse_formats import Product
 from mdhnp.mdh import Graph, MdHom
 
 Array = npt.NDArray[Any]

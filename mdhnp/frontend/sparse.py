@@ -17,13 +17,11 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, check_casts, is_sparse, parts, unsupported
-from mdhnp.calls.plans import count_host
-from mdhnp.cost import NumpyWork
-from mdhnp.frontend.contraction import Functions, Terms, extents, sum_of_products
+from mdhnp.frontend.contraction import Functions, extents, sum_of_products
 from mdhnp.frontend.semirings import Semiring, check_types, combining
-from mdhnp.frontend.sparse_formats import Entries, Kind, Labels, entries_of, like
+from mdhnp.frontend.sparse_formats import ENTRY, WITHIN, Entries, Kind, Labels, Layout, Product, entries_of, like
+from mdhnp.frontend.sparse_scipys import by_scipy, is_scipys, scipys_function
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import Segment
@@ -33,35 +31,8 @@ from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
 
-_ENTRY, _WITHIN = "entry", "'"
-#: Vectors from which on SciPy takes longer than sorting the entries first and then a kernel.
-_MANY = 32
-
-
-class Product(NamedTuple):
-    """A product of labelled operands, as a call asks for it."""
-
-    name: str
-    terms: Terms
-    output: str
-    #: To compute in; by default the operands' common type.
-    dtype: np.dtype[Any] | None = None
-    ring: Semiring | None = None
-    order: str = "K"
-    casting: Any = "safe"
-    #: Type of the array that takes the result.
-    out: np.dtype[Any] | None = None
-
-
-class _Layout(NamedTuple):
-    """How the arrays of a call are those of a product: operands, of one the entries, then places, then offsets."""
-
-    terms: tuple[Labels, ...]
-    output: Labels
-    #: Which operand has the entries.
-    number: int
-    placed: Labels
-    grouped: str
+#: Columns from which on long rows are cut into pieces on a GPU: work-items beside each other share few entries.
+_COLUMNS = 32
 
 
 class _Way(NamedTuple):
@@ -77,6 +48,8 @@ class _Way(NamedTuple):
     give: Callable[[Any, Any], Any] | None
     #: SciPy's product, where that takes less time.
     scipys: Callable[[Sequence[Any]], Any] | None
+    #: What is called to sum results of pieces of long rows, where a GPU is to compute these.
+    joined: tuple[Any, ...]
 
     def multiply(self, operands: list[Any], precision: Any) -> Any:
         if self.scipys is not None and config.mode.decides != "never" and self._is_usual(operands):
@@ -84,7 +57,11 @@ class _Way(NamedTuple):
         for n, turn in self.turned:
             operands[n] = turn(operands[n])
         matrix, (operands[self.number], *others) = self.take(operands[self.number])
+        pieces = matrix._pieces() if self.joined and matrix.device.own_memory else ()
+        others[-1:] = pieces[:1] or others[-1:]
         found = call(self.what, (*operands, *others), precision=precision)
+        if pieces:
+            found = call(self.joined, (found, pieces[1]), precision=precision)
         return found if self.give is None else self.give(matrix, found)
 
     def _is_usual(self, operands: Sequence[Any]) -> bool:
@@ -130,12 +107,12 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     for n in dense:
         terms[n], turn = _turn(kinds[n], asked.terms[n], entries)
         turned += [] if turn is None else [(n, turn)]
-    inner = tuple([c + _WITHIN for c in split])
-    terms[number] = (_ENTRY, *inner)
+    inner = tuple([c + WITHIN for c in split])
+    terms[number] = (ENTRY, *inner)
     pattern = set(term) <= set(output)
-    cut = [(c, c + _WITHIN) if c in split else (c,) for c in output]
-    kept = (_ENTRY, *inner) if pattern else tuple([c for part in cut for c in part])
-    layout = _Layout(tuple(terms), kept, number, entries.placed, entries.grouped)
+    cut = [(c, c + WITHIN) if c in split else (c,) for c in output]
+    kept = (ENTRY, *inner) if pattern else tuple([c for part in cut for c in part])
+    layout = Layout(tuple(terms), kept, number, entries.placed, entries.grouped)
     sizes = extents(asked.terms, [k.shape for k in kinds])
     shape = [sizes[c] for c in output] if split else None
     axes = None if output == asked.output else [output.index(c) for c in asked.output]
@@ -145,9 +122,20 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
         return found if axes is None else found.transpose(axes)
 
     give = partial(like, term, asked.output) if pattern else None if shape is axes is None else seen
-    by_scipy = partial(_by_scipy, asked, number) if _is_scipys(asked, kinds, number) else None
+    scipys = partial(by_scipy, asked, number) if is_scipys(asked, kinds, number) else None
     what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype)
-    return _Way(number, what, entries.take, tuple(turned), give, by_scipy)
+    joined: tuple[Any, ...] = ()
+    beside = prod([sizes[c] for c in asked.output if c not in term])
+    alone = kinds[number].is_array and entries.grouped and not any([entries.grouped in asked.terms[n] for n in dense])
+    if alone and beside >= _COLUMNS and _is_sum(asked, kinds):
+        pieces = tuple([ENTRY if c == entries.grouped else c for c in kept])
+        joined = (what[0], Layout((pieces,), kept, 0, (), entries.grouped), None, None)
+    return _Way(number, what, entries.take, tuple(turned), give, scipys, joined)
+
+
+def _is_sum(asked: Product, kinds: Sequence[Kind]) -> bool:
+    """Whether results of pieces of a row may be summed as they are: they are not rounded to a smaller type."""
+    return asked.ring is None and asked.dtype is None and np.float16 not in [k.dtype for k in kinds]
 
 
 def _in_memory(asked: Product, grouped: str) -> str:
@@ -173,7 +161,7 @@ def _turn(kind: Kind, term: str, entries: Entries) -> tuple[Labels, Callable[[An
     for label, size in zip(order, [kind.shape[axis] for axis in axes], strict=True):
         length = entries.blocks.get(label, 0) if size != 1 else 0
         shape += [size // length, length] if length else [size]
-        labels += [label, label + _WITHIN] if length else [label]
+        labels += [label, label + WITHIN] if length else [label]
     cut = len(shape) > len(axes)
 
     def turn(x: Any) -> Any:
@@ -215,39 +203,11 @@ def _check_pattern(matrix: Kind, operands: Sequence[Kind], *, turned: bool) -> N
         )
 
 
-# SciPy's own product.
-
-
-def _is_scipys(asked: Product, operands: Sequence[Kind], number: int) -> bool:
-    """Whether it has multiplied few vectors before entries could be sorted by the axis that is kept."""
-    if len(operands) != 2 or len(asked.terms[number]) != 2 or any([x.is_array for x in operands]):
-        return False
-    matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
-    kept, beside = [c for c in term if c in asked.output], [c for c in labels if c not in term]
-    summed = [c for c in term if c not in kept]
-    product = len(kept) == 1 >= len(beside) and (sorted(labels), sorted(asked.output)) == (
-        sorted(summed + beside), sorted(kept + beside)
-    )  # fmt: skip
-    usual = (asked.ring, asked.dtype, asked.order) == (None, None, "K")
-    if not product or not usual or np.float16 in (x.dtype, matrix.dtype):
-        return False
-    length, lying = matrix.shape[term.index(summed[0])], {"csr": term[0], "bsr": term[0], "csc": term[1]}
-    whole = x.shape[labels.index(summed[0])] == length  # else it is repeated along the axis
-    return whole and kept[0] != lying.get(str(matrix.format)) and prod(x.shape) < _MANY * length
-
-
-def _by_scipy(asked: Product, number: int, operands: Sequence[Any]) -> Any:
-    matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
-    count_host(asked.name)
-    found = (matrix if term[0] in asked.output else matrix.T) @ (x if labels[0] in term else x.T)
-    return found if asked.output[0] in term else found.T
-
-
 # The description.
 
 
 def _describe(
-    arrays: Sequence[NDArray], layout: _Layout, ring: Semiring | None, dtype: np.dtype[Any] | None
+    arrays: Sequence[NDArray], layout: Layout, ring: Semiring | None, dtype: np.dtype[Any] | None
 ) -> Described:
     count = len(layout.terms)
     operands, places = arrays[:count], dict(zip(layout.placed, arrays[count:], strict=False))
@@ -256,11 +216,11 @@ def _describe(
         for label, size in zip(term, x.shape, strict=True):
             if label not in places:
                 sizes[label] = max(size, sizes.get(label, 1)) if size else 0
-    if any([len(x) != sizes[_ENTRY] for x in places.values()]):
+    if any([len(x) != sizes[ENTRY] for x in places.values()]):
         raise ValueError(f"operand {layout.number}: its arrays of indices are not as long as that of its entries")
-    names = tuple(dict.fromkeys([*layout.output, _ENTRY, *sizes]))
-    rank, entry, kept = len(names), names.index(_ENTRY), len(layout.output)
-    still, through = Affine((0,) * rank), tuple([c == _ENTRY for c in names])
+    names = tuple(dict.fromkeys([*layout.output, ENTRY, *sizes]))
+    rank, entry, kept = len(names), names.index(ENTRY), len(layout.output)
+    still, through = Affine((0,) * rank), tuple([c == ENTRY for c in names])
 
     def index(label: str, size: int) -> Affine:
         if label in places:
@@ -289,83 +249,11 @@ def _describe(
     h = MdHom(shape, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
     usual = ring is None and out.dtype == np.result_type(*[x.dtype for x in operands])
     known = usual and count == 2 and layout.grouped and len(places) == 1
-    return Described(h, numpy=_scipys_function(layout, h) if known else None)
-
-
-def _scipys_function(layout: _Layout, h: MdHom) -> NumpyFunction | None:
-    """SciPy's product of a matrix in groups by rows, and a vector or a matrix; None for other products."""
-    number, row, (column,) = layout.number, layout.grouped, layout.placed
-    dense, inner = layout.terms[1 - number], layout.terms[number][1:]
-    summed = tuple([c for c in dense if c in (column, column + _WITHIN)])
-    beside = tuple([c for c in dense if c not in summed])
-    rows = tuple([row, *[c for c in inner if c == row + _WITHIN]])
-    straight = layout.output == (*rows, *beside)
-    if (
-        not h.inputs[1 - number].indirect  # one row, repeated
-        or np.dtype(np.float16) in [v.dtype for v in h.inputs[:2]]
-        or not (straight or layout.output == (*beside, *rows))
-        or len(beside) > 1
-        or len(inner) != 2 * (len(summed) - 1)
-        or dense not in ((*summed, *beside), (*beside, *summed))
-    ):
-        return None
-    sizes = dict(zip(layout.terms[1 - number], h.inputs[1 - number].shape, strict=True))
-    count = prod([sizes[c] for c in summed])
-    shape = prod([h.extents[h.names.index(c)] for c in rows]), count
-    first, results = dense[: len(summed)] == summed, h.outputs[0].shape
-    multiply = _by_matrices(shape, h.inputs[number].shape[1:]) if inner else _by_rows(shape, h.outputs[0].dtype)
-
-    def compute(*arrays: NDArray) -> NDArray:
-        x = arrays[1 - number]
-        if inner or not first:
-            x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
-        found = multiply(arrays[number], arrays[2], arrays[3], x)
-        if straight and not inner:
-            return found
-        return np.ascontiguousarray(found if straight else found.T).reshape(results)
-
-    moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
-    work = NumpyWork(h.outputs[0].dtype.char, 0, h.points, moved, 0 if straight else h.outputs[0].element_bytes)
-    return NumpyFunction(f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__", compute, work)
-
-
-def _by_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> Callable[..., NDArray]:
-    """SciPy's loops over the entries of rows, to which its `@` comes after longer than small products take."""
-    from scipy import sparse
-
-    loops: Any = getattr(sparse, "_sparsetools", None)
-    vector, vectors = getattr(loops, "csr_matvec", None), getattr(loops, "csr_matvecs", None)
-    if vector is None or vectors is None:  # they are SciPy's own
-        return _by_matrices(shape, ())
-
-    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
-        found = np.zeros((shape[0], *x.shape[1:]), dtype)
-        if x.ndim == 1:
-            vector(*shape, ends, indices, elements, x, found)
-        else:
-            vectors(*shape, x.shape[1], ends, indices, elements, x.ravel(), found.ravel())
-        return found
-
-    return multiply
-
-
-def _by_matrices(shape: tuple[int, int], blocks: tuple[int, ...]) -> Callable[..., NDArray]:
-    """SciPy's `@` of matrices with these entries, of blocks if these have extents."""
-    from scipy.sparse import bsr_array, csr_array
-
-    empty = bsr_array(shape, blocksize=blocks) if blocks else csr_array(shape)
-
-    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
-        matrix = object.__new__(type(empty))  # to make one with entries, SciPy looks at all of them
-        vars(matrix).update(vars(empty), data=elements, indices=indices, indptr=ends)
-        found: NDArray = matrix @ x
-        return found
-
-    return multiply
+    return Described(h, numpy=scipys_function(layout, h) if known else None)
 
 
 def _functions(
-    layout: _Layout, operands: Sequence[NDArray], ring: Semiring | None, dtype: np.dtype[Any] | None
+    layout: Layout, operands: Sequence[NDArray], ring: Semiring | None, dtype: np.dtype[Any] | None
 ) -> Functions:
     types = tuple([x.dtype for x in operands])
     if ring is None:

@@ -13,10 +13,40 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.sparse import SparseArray
+from mdhnp.frontend.contraction import Terms
+from mdhnp.frontend.semirings import Semiring
 
 NDArray = npt.NDArray[Any]
 #: Labels of axes; one within a block has that of the blocks and a mark.
 Labels = tuple[str, ...]
+#: The label of entries, and the mark.
+ENTRY, WITHIN = "entry", "'"
+
+
+class Product(NamedTuple):
+    """A product of labelled operands, as a call asks for it."""
+
+    name: str
+    terms: Terms
+    output: str
+    #: To compute in; by default the operands' common type.
+    dtype: np.dtype[Any] | None = None
+    ring: Semiring | None = None
+    order: str = "K"
+    casting: Any = "safe"
+    #: Type of the array that takes the result.
+    out: np.dtype[Any] | None = None
+
+
+class Layout(NamedTuple):
+    """How the arrays of a call are those of a product: operands, of one the entries, then places, then offsets."""
+
+    terms: tuple[Labels, ...]
+    output: Labels
+    #: Which operand has the entries.
+    number: int
+    placed: Labels
+    grouped: str
 
 
 class Kind(NamedTuple):
