@@ -26,7 +26,7 @@ __all__ = ["table"]
 #: Columns of the dense operand; 1 is a vector.
 COLUMNS = (1, 16, 64)
 #: Seconds of calls in which it is settled who computes; calls in a row of a GPU's sample.
-_SETTLED, _ROW = 1.5, 20
+_SETTLED, _ROW = 1.0, 20
 _PYAMG = (
     "airfoil", "bar", "helmholtz_2D", "knot", "local_disc_galerkin_diffusion", "recirc_flow", "unit_cube",
     "unit_square",

@@ -15,7 +15,9 @@ def find_views(
 def repeat(
     entries: dict[Hashable, Any], what: Hashable, mode: Hashable, operands: tuple[Any, ...], kind: type
 ) -> Any: ...
-def group(numbers: np.ndarray[Any, Any], order: np.ndarray[Any, Any], begin: np.ndarray[Any, Any], /) -> bool: ...
+def group(
+    numbers: np.ndarray[Any, Any], order: np.ndarray[Any, Any], begin: np.ndarray[Any, Any], threads: int, /
+) -> bool: ...
 
 class Launcher:
     def __new__(

@@ -214,8 +214,9 @@ def test_a_launcher_of_nonsense_is_refused(arguments: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        (), (_I, _I), (_I, _I, _I[:0]), (_I, _I[:2], _I), (_I[::2], _I[:2], _I), (_I.astype("i4"), _I, _I),
-        (_I.astype(">i8"), _I, _I), (_I.reshape(2, 2), _I, _I), (_I, [0] * 4, _I), (_I, np.broadcast_to(_I[:1], 4), _I),
+        (), (_I, _I, 1), (_I, _I, _I[:0], 1), (_I, _I[:2], _I, 1), (_I[::2], _I[:2], _I, 1), (_I, _I, _I, 1.0),
+        (_I.astype("i4"), _I, _I, 1), (_I.astype(">i8"), _I, _I, 1), (_I.reshape(2, 2), _I, _I, 1),
+        (_I, [0] * 4, _I, 1), (_I, np.broadcast_to(_I[:1], 4), _I, 1),
     ],
     ids=str,
 )  # fmt: skip

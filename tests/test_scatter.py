@@ -248,7 +248,7 @@ def test_sorting_is_stable(data: Any) -> None:
     given = np.asarray(few, data.draw(st.sampled_from(["i2", "i8"])))
     keys = np.asarray(few, int) % count
     order, begin = np.empty(size, int), np.empty(count + 1, int)
-    assert _grouped(given.astype(int), order, begin)
+    assert _grouped(given.astype(int), order, begin, 1)
     for got in ((order, begin), Sorting(0, "s", "", count, (size,)).sort(given)):
         np.testing.assert_array_equal(got[0], np.argsort(keys, kind="stable"))
         np.testing.assert_array_equal(np.diff(got[1]), np.bincount(keys, minlength=count))
@@ -272,11 +272,28 @@ def test_many_numbers_are_sorted_by_parts(count: int) -> None:
                 Sorting(0, "s", "y", count, (len(keys),)).sort(given)
 
 
+@pytest.mark.parametrize("count", [3, 1000, 1 << 18])
+def test_threads_sort_as_one_does(count: int) -> None:
+    rng = np.random.default_rng(count)
+    given = rng.integers(-count, count, (1 << 19) + 7)
+    right = np.argsort(given % count, kind="stable")
+    for threads in (1, 2, 3, 9):
+        order, begin = np.empty(len(given), int), np.empty(count + 1, int)
+        for group in (_grouped, native.group or _grouped):
+            assert group(given, order, begin, threads)
+            np.testing.assert_array_equal(order, right)
+            np.testing.assert_array_equal(np.diff(begin), np.bincount(given % count, minlength=count))
+        for place in (0, len(given) // 2, len(given) - 1):
+            wrong = given.copy()
+            wrong[place] = count
+            assert not (native.group or _grouped)(wrong, order, begin, threads)
+
+
 @pytest.mark.parametrize("wrong", [-6, 5, -(2**63), 2**63 - 1, 2**64 - 1])
 def test_indices_of_no_result_are_found(wrong: int) -> None:
     given = np.array([0, 4, wrong % 2**64, 3], "u8").astype("i8" if wrong < 2**63 else "u8")
     begin = np.empty(6, int)
     for group in (_grouped, native.group or _grouped):
-        assert wrong >= 2**63 or not group(given, np.empty(4, int), begin)
+        assert wrong >= 2**63 or not group(given, np.empty(4, int), begin, 2)
     with pytest.raises(IndexError, match=f"s: index {wrong} at position .2,. is out of bounds for y, which has 5"):
         Sorting(0, "s", "y", 5, (4,)).sort(given)

@@ -1,7 +1,8 @@
 /* Grouping positions by whole numbers, in as many steps as there are of both. Its twin in Python is in mdh/scatter.py.
 
    Counters that no cache near a core holds would be waited for at each number, and places in the order, too: so many numbers
-   are first put into parts by their leading bits, each of which then is counted where its counters and places are near. */
+   are first put into parts by their leading bits, each of which then is counted where its counters and places are near.
+   Threads have counters of their own for their shares of the numbers, which are in order as the numbers are. */
 
 #define NO_IMPORT_ARRAY
 #include "shared.h"
@@ -10,7 +11,9 @@ enum {
     PARTS = 256,       /* at most: places that are written at by turns */
     NEAR = 1 << 17,    /* groups up to which parts took no less time, on a Xeon with 2 MB of cache a core */
     MANY = 1 << 15,    /* numbers from which on parts take less time */
-    POSITION_BITS = 32 /* of a position in a part, beside which the rest of its number is kept */
+    POSITION_BITS = 32, /* of a position in a part, beside which the rest of its number is kept */
+    THREADS = 4,       /* at most */
+    SHARE = 1 << 17    /* numbers that a thread is started for */
 };
 
 /* Whether something is an array along one axis of numbers of a pointer's size, in C order, `length` of them if that is not
@@ -31,105 +34,210 @@ group_of(npy_intp number, npy_intp count)
     return group < 0 || group >= count ? -1 : group;
 }
 
-/* Make counters the numbers of those before them, beginning at `before`. */
+/* What several threads work at, each on its share of the numbers. */
+typedef struct {
+    const npy_intp *numbers;
+    npy_intp length, count;
+    npy_intp *order, *begin;
+    npy_intp *counters;  /* of each thread, of all groups or parts: at first how many, then where the next one goes */
+    npy_uint64 *places;  /* room for all numbers, where they are put into parts first; else NULL */
+    npy_intp ends[THREADS][PARTS]; /* where each thread's share of a part ends */
+    int shift, threads;
+    int outside[THREADS]; /* whether a thread has seen a number that is none of a group */
+} Work;
+
+static npy_intp
+share(const Work *work, int thread)
+{
+    return work->length / work->threads * thread + work->length % work->threads * thread / work->threads;
+}
+
+/* How many counters a thread has. */
+static npy_intp
+counted(const Work *work)
+{
+    return work->places == NULL ? work->count : PARTS;
+}
+
 static void
-summed(npy_intp *counters, npy_intp count, npy_intp before)
+count(Work *work, int thread)
 {
-    for (npy_intp n = 0; n < count; ++n) {
-        npy_intp many = counters[n];
-        counters[n] = before;
-        before += many;
+    npy_intp *counters = work->counters + thread * counted(work);
+    memset(counters, 0, counted(work) * sizeof(*counters));
+    for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
+        npy_intp group = group_of(work->numbers[n], work->count);
+        if (group < 0) {
+            work->outside[thread] = 1;
+            return;
+        }
+        ++counters[group >> work->shift];
     }
 }
 
-/* Count numbers less than `count`, those less than 0 from the end, and put them in order; false if one is neither. */
-static int
-counted(const npy_intp *numbers, npy_intp length, npy_intp *order, npy_intp *begin, npy_intp count)
+/* Make all threads' counters the numbers of those before them: of groups or parts before, and of threads before. */
+static void
+sum(Work *work)
 {
-    /* begin[g + 1] is where the next number of group g goes; in the end that is where the group's end is. */
-    memset(begin, 0, (count + 1) * sizeof(*begin));
-    for (npy_intp n = 0; n < length; ++n) {
-        npy_intp group = group_of(numbers[n], count);
-        if (group < 0)
-            return 0;
-        ++begin[group + 1];
+    npy_intp before = 0, each = counted(work);
+    for (npy_intp group = 0; group < each; ++group) {
+        if (work->places == NULL)
+            work->begin[group] = before;
+        for (int thread = 0; thread < work->threads; ++thread) {
+            npy_intp many = work->counters[thread * each + group];
+            work->counters[thread * each + group] = before;
+            before += many;
+            if (work->places != NULL)
+                work->ends[thread][group] = before;
+        }
     }
-    summed(begin + 1, count, 0);
-    for (npy_intp n = 0; n < length; ++n) {
-        /* Another thread may change numbers meanwhile: nothing is written outside then. */
-        npy_intp group = group_of(numbers[n], count);
-        if (group < 0 || begin[group + 1] >= length)
-            return 0;
-        order[begin[group + 1]++] = n;
-    }
-    return 1;
+    work->begin[work->count] = before;
 }
 
-/* Do the same by parts, each of as many groups, a power of two; `places` has room for all numbers. */
-static int
-parted(const npy_intp *numbers, npy_intp length, npy_intp *order, npy_intp *begin, npy_intp count, npy_uint64 *places)
+/* Put positions where their group's, or part's, next one goes. Another thread of the program may change numbers meanwhile:
+   nothing is written outside then. */
+static void
+put(Work *work, int thread)
 {
-    npy_intp next[PARTS + 1] = {0}, end[PARTS];
-    int shift = 0;
-    while ((count - 1) >> shift >= PARTS)
-        ++shift;
-    npy_intp each = (npy_intp)1 << shift;
-    for (npy_intp n = 0; n < length; ++n) {
-        npy_intp group = group_of(numbers[n], count);
-        if (group < 0)
-            return 0;
-        ++next[group >> shift];
+    npy_intp *next = work->counters + thread * counted(work), mask = ((npy_intp)1 << work->shift) - 1;
+    for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
+        npy_intp group = group_of(work->numbers[n], work->count), part = group >> work->shift;
+        if (group < 0 || next[part] >= (work->places == NULL ? work->length : work->ends[thread][part])) {
+            work->outside[thread] = 1;
+            return;
+        }
+        if (work->places == NULL)
+            work->order[next[part]++] = n;
+        else
+            work->places[next[part]++] = (npy_uint64)(group & mask) << POSITION_BITS | (npy_uint64)n;
     }
-    summed(next, PARTS + 1, 0);
-    memcpy(end, next + 1, sizeof(end));
-    for (npy_intp n = 0; n < length; ++n) {
-        npy_intp group = group_of(numbers[n], count), part = group >> shift;
-        if (group < 0 || next[part] >= end[part]) /* changed meanwhile */
-            return 0;
-        places[next[part]++] = (npy_uint64)(group & (each - 1)) << POSITION_BITS | (npy_uint64)n;
-    }
-    begin[0] = 0;
-    for (npy_intp part = 0, first = 0, from = 0; first < count; from = end[part++], first += each) {
-        npy_intp *counters = begin + first + 1, groups = count - first < each ? count - first : each;
+}
+
+/* Order the numbers of parts, every so many-th one. */
+static void
+order_parts(Work *work, int thread)
+{
+    const npy_intp *ends = work->ends[work->threads - 1];
+    npy_intp each = (npy_intp)1 << work->shift;
+    for (npy_intp part = thread, first; (first = part * each) < work->count; part += work->threads) {
+        npy_intp *counters = work->begin + first, from = part == 0 ? 0 : ends[part - 1], before = from;
+        npy_intp groups = work->count - first < each ? work->count - first : each;
         memset(counters, 0, groups * sizeof(*counters));
-        for (npy_intp p = from; p < end[part]; ++p)
-            ++counters[places[p] >> POSITION_BITS];
-        summed(counters, groups, from);
-        for (npy_intp p = from; p < end[part]; ++p)
-            order[counters[places[p] >> POSITION_BITS]++] = (npy_intp)(places[p] & (((npy_uint64)1 << POSITION_BITS) - 1));
+        for (npy_intp p = from; p < ends[part]; ++p)
+            ++counters[work->places[p] >> POSITION_BITS];
+        for (npy_intp n = 0; n < groups; ++n) {
+            npy_intp many = counters[n];
+            counters[n] = before;
+            before += many;
+        }
+        for (npy_intp p = from; p < ends[part]; ++p)
+            work->order[counters[work->places[p] >> POSITION_BITS]++] =
+                (npy_intp)(work->places[p] & (((npy_uint64)1 << POSITION_BITS) - 1));
+        /* Each counter is where its group ends, which is where the next one begins. */
+        memmove(counters + 1, counters, (groups - 1) * sizeof(*counters));
+        counters[0] = from;
     }
-    return 1;
+}
+
+typedef struct {
+    void (*step)(Work *, int);
+    Work *work;
+    int thread;
+    PyThread_type_lock done;
+} Task;
+
+static void
+do_task(void *given)
+{
+    Task *task = given;
+    task->step(task->work, task->thread);
+    PyThread_release_lock(task->done);
+}
+
+/* Have all threads do a step: what cannot be started is done here. False if a number was none of a group. */
+static int
+all(Work *work, void (*step)(Work *, int))
+{
+    Task tasks[THREADS];
+    int inside = 1;
+    for (int n = 1; n < work->threads; ++n) {
+        tasks[n] = (Task){step, work, n, PyThread_allocate_lock()};
+        if (tasks[n].done == NULL)
+            continue;
+        PyThread_acquire_lock(tasks[n].done, WAIT_LOCK);
+        if (PyThread_start_new_thread(do_task, &tasks[n]) == PYTHREAD_INVALID_THREAD_ID) {
+            PyThread_free_lock(tasks[n].done);
+            tasks[n].done = NULL;
+        }
+    }
+    step(work, 0);
+    for (int n = 1; n < work->threads; ++n) {
+        if (tasks[n].done == NULL)
+            step(work, n);
+        else {
+            PyThread_acquire_lock(tasks[n].done, WAIT_LOCK);
+            PyThread_free_lock(tasks[n].done);
+        }
+    }
+    for (int n = 0; n < work->threads; ++n)
+        inside = inside && !work->outside[n];
+    return inside;
+}
+
+/* Count numbers less than the work's `count`, those less than 0 from the end, and put them in order; false if one is neither. */
+static int
+ordered(Work *work)
+{
+    if (!all(work, count))
+        return 0;
+    sum(work);
+    return all(work, put) && (work->places == NULL || all(work, order_parts));
 }
 
 static PyObject *
-group(PyObject *module, PyObject *const *operands, Py_ssize_t count)
+group(PyObject *module, PyObject *const *operands, Py_ssize_t given)
 {
-    if (count != 3 || !is_row(operands[0], -1) || !is_row(operands[2], -1) || PyArray_DIM((PyArrayObject *)operands[2], 0) < 1
-        || !is_row(operands[1], PyArray_DIM((PyArrayObject *)operands[0], 0))
+    if (given != 4 || !is_row(operands[0], -1) || !is_row(operands[2], -1) || PyArray_DIM((PyArrayObject *)operands[2], 0) < 1
+        || !is_row(operands[1], PyArray_DIM((PyArrayObject *)operands[0], 0)) || !PyLong_Check(operands[3])
         || !PyArray_ISWRITEABLE((PyArrayObject *)operands[1]) || !PyArray_ISWRITEABLE((PyArrayObject *)operands[2])) {
-        PyErr_SetString(PyExc_TypeError, "group takes numbers, their order, and where groups begin, all of them intp");
+        PyErr_SetString(PyExc_TypeError, "group takes numbers, their order, and where groups begin, all of them intp; threads");
         return NULL;
     }
     npy_intp length = PyArray_DIM((PyArrayObject *)operands[0], 0), groups = PyArray_DIM((PyArrayObject *)operands[2], 0) - 1;
-    const npy_intp *numbers = PyArray_DATA((PyArrayObject *)operands[0]);
-    npy_intp *order = PyArray_DATA((PyArrayObject *)operands[1]), *begin = PyArray_DATA((PyArrayObject *)operands[2]);
-    PyObject *places = NULL; /* an array, as NumPy asks for large pages */
-    if (groups > NEAR && length >= MANY && (npy_uint64)length >> POSITION_BITS == 0
-        && (places = PyArray_SimpleNew(1, &length, NPY_UINT64)) == NULL)
+    long threads = PyLong_AsLong(operands[3]), most = length / SHARE < THREADS ? (long)(length / SHARE) : THREADS;
+    if (threads == -1 && PyErr_Occurred())
         return NULL;
+    threads = threads > most ? most : threads;
+    int apart = groups > NEAR && length >= MANY && (npy_uint64)length >> POSITION_BITS == 0;
+    Work work = {
+        .numbers = PyArray_DATA((PyArrayObject *)operands[0]), .length = length, .count = groups,
+        .order = PyArray_DATA((PyArrayObject *)operands[1]), .begin = PyArray_DATA((PyArrayObject *)operands[2]),
+        .threads = threads < 1 ? 1 : (int)threads,
+    };
+    while (apart && (groups - 1) >> work.shift >= PARTS)
+        ++work.shift;
+    /* Arrays, as NumPy asks for large pages. */
+    npy_intp many = work.threads * (apart ? PARTS : groups);
+    PyObject *counters = PyArray_SimpleNew(1, &many, NPY_INTP), *places = NULL;
+    if (counters == NULL || (apart && (places = PyArray_SimpleNew(1, &length, NPY_UINT64)) == NULL)) {
+        Py_XDECREF(counters);
+        return NULL;
+    }
+    work.counters = PyArray_DATA((PyArrayObject *)counters);
+    work.places = places == NULL ? NULL : PyArray_DATA((PyArrayObject *)places);
     int inside;
     Py_BEGIN_ALLOW_THREADS
-    inside = places == NULL ? counted(numbers, length, order, begin, groups)
-                            : parted(numbers, length, order, begin, groups, PyArray_DATA((PyArrayObject *)places));
+    inside = ordered(&work);
     Py_END_ALLOW_THREADS
+    Py_DECREF(counters);
     Py_XDECREF(places);
     return PyBool_FromLong(inside);
 }
 
 PyDoc_STRVAR(group_doc,
-"group(numbers, order, begin)\n--\n\n"
+"group(numbers, order, begin, threads)\n--\n\n"
 "Put positions in the order of their numbers, and say where those of each number begin, and the last ones end.\n\n"
-"Numbers less than 0 count from the end. False if one is none of a group: then nothing is said.");
+"Numbers less than 0 count from the end. False if one is none of a group: then nothing is said. So many threads work at it\n"
+"at most, fewer where numbers are few.");
 
 PyMethodDef groupers[] = {
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, group_doc},

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import native
+from mdhnp import native, system
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, Segment
@@ -60,7 +60,7 @@ class Sorting(NamedTuple):
         whole = elements.dtype.kind != "u" or elements.itemsize < INDEX.itemsize  # else large ones have no sign there
         order, begin = np.empty(elements.size, INDEX), np.empty(self.extent + 1, INDEX)
         numbers = np.ascontiguousarray(elements, INDEX).reshape(-1)
-        if not (whole or _inside(elements, self.extent).all()) or not _group(numbers, order, begin):
+        if not (whole or _inside(elements, self.extent).all()) or not _group(numbers, order, begin, system.cores()):
             where = tuple([int(p) for p in np.argwhere(~_inside(elements, self.extent))[0]])
             raise IndexError(
                 f"{self.name}: index {int(elements[where])} at position {where} is out of bounds for "
@@ -85,8 +85,10 @@ def _inside(elements: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
     return (elements >= -count) & (elements < count)
 
 
-def _grouped(numbers: npt.NDArray[np.intp], order: npt.NDArray[np.intp], begin: npt.NDArray[np.intp]) -> bool:
-    """Do what ``native.group`` does."""
+def _grouped(
+    numbers: npt.NDArray[np.intp], order: npt.NDArray[np.intp], begin: npt.NDArray[np.intp], threads: int
+) -> bool:
+    """Do what ``native.group`` does, by one thread."""
     count = len(begin) - 1
     if not _inside(numbers, count).all():
         return False
