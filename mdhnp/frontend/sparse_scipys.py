@@ -68,37 +68,39 @@ def scipys_function(layout: Layout, h: MdHom) -> NumpyFunction | None:
     count = prod([sizes[c] for c in summed])
     shape = prod([h.extents[h.names.index(c)] for c in rows]), count
     first, results = dense[: len(summed)] == summed, h.outputs[0].shape
-    multiply = _by_matrices(shape, h.inputs[number].shape[1:]) if inner else _by_rows(shape, h.outputs[0].dtype)
+    product = _by_matrices(shape, h.inputs[number].shape[1:]) if inner else _by_rows(shape, h.outputs[0].dtype)
 
-    def compute(*arrays: NDArray) -> NDArray:
+    def turned(*arrays: NDArray) -> NDArray:
         x = arrays[1 - number]
-        if inner or not first:
-            x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
-        found = multiply(arrays[number], arrays[2], arrays[3], x)
-        if straight and not inner:
-            return found
+        x = x.reshape(count, *x.shape[len(summed) :]) if first else x.reshape(-1, count).T
+        found = product(arrays[number], x, *arrays[2:])
         return np.ascontiguousarray(found if straight else found.T).reshape(results)
 
+    as_given = number == 0 and first and straight and not inner
     moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
     work = NumpyWork(h.outputs[0].dtype.char, 0, h.points, moved, 0 if straight else h.outputs[0].element_bytes)
-    return NumpyFunction(f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__", compute, work)
+    return NumpyFunction(
+        f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__", product if as_given else turned, work
+    )
 
 
 def _by_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> Callable[..., NDArray]:
     """SciPy's loops over the entries of rows, to which its `@` comes after longer than small products take."""
     from scipy import sparse
 
+    count, summed = shape
     loops: Any = getattr(sparse, "_sparsetools", None)
     vector, vectors = getattr(loops, "csr_matvec", None), getattr(loops, "csr_matvecs", None)
     if vector is None or vectors is None:  # they are SciPy's own
         return _by_matrices(shape, ())
 
-    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
-        found = np.zeros((shape[0], *x.shape[1:]), dtype)
+    def multiply(elements: NDArray, x: NDArray, indices: NDArray, ends: NDArray) -> NDArray:
         if x.ndim == 1:
-            vector(*shape, ends, indices, elements, x, found)
+            found = np.zeros(count, dtype)
+            vector(count, summed, ends, indices, elements, x, found)
         else:
-            vectors(*shape, x.shape[1], ends, indices, elements, x.ravel(), found.ravel())
+            found = np.zeros((count, x.shape[1]), dtype)
+            vectors(count, summed, x.shape[1], ends, indices, elements, x.ravel(), found.ravel())
         return found
 
     return multiply
@@ -110,7 +112,7 @@ def _by_matrices(shape: tuple[int, int], blocks: tuple[int, ...]) -> Callable[..
 
     empty = bsr_array(shape, blocksize=blocks) if blocks else csr_array(shape)
 
-    def multiply(elements: NDArray, indices: NDArray, ends: NDArray, x: NDArray) -> NDArray:
+    def multiply(elements: NDArray, x: NDArray, indices: NDArray, ends: NDArray) -> NDArray:
         matrix = object.__new__(type(empty))  # to make one with entries, SciPy looks at all of them
         vars(matrix).update(vars(empty), data=elements, indices=indices, indptr=ends)
         found: NDArray = matrix @ x
