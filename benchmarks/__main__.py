@@ -53,6 +53,7 @@ def main() -> None:
     several.add_argument("--rounds", type=int, default=30, help="calls of each, by turns (default 30)")
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
     sparse.add_argument("--device", metavar="SPEC", default="cpu")
+    sparse.add_argument("--columns", type=int, nargs="+", help="of the dense operand (default 1, 16 and 64)")
     sparse.add_argument("--pairs", type=int, default=7, help="samples of each, by turns (default 7)")
     sparse.add_argument("--seconds", type=float, default=inf, help="after which no product begins")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
@@ -98,9 +99,9 @@ def _several(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 
 def _sparse(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from benchmarks.sparse import table
+    from benchmarks.sparse import COLUMNS, table
 
-    report.print_table(*table(given.device, given.pairs, given.seconds))
+    report.print_table(*table(given.device, given.columns or COLUMNS, given.pairs, given.seconds))
 
 
 def _scaling(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:

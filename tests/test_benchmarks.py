@@ -185,7 +185,7 @@ def test_sparse_products_are_compared_with_those_there_are(monkeypatch: pytest.M
     matrix = sparse.csr_array(np.array([[0, 2, 0], [3, 0, 1.0]]))
     monkeypatch.setattr(products_of_sparse, "_matrices", lambda dtype: iter([("small", matrix)]))
     monkeypatch.setattr(products_of_sparse, "_SETTLED", 0.0)
-    caption, header, lines = products_of_sparse.table("cpu", 1, 60.0)
+    caption, header, lines = products_of_sparse.table("cpu", products_of_sparse.COLUMNS, 1, 60.0)
     assert caption.startswith("Peer's time over ours") and len(header) == 5
     assert [line[:3] for line in lines[:3]] == [["small", "3", str(n)] for n in products_of_sparse.COLUMNS]
     assert all("SciPy" in line[4] for line in lines)

@@ -35,6 +35,7 @@ from sparse_cases import (
 
 import mdhnp
 from mdhnp import Array, config, interpret, semiring
+from mdhnp.calls.candidates import on_device
 from mdhnp.calls.observe import observe
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
@@ -294,3 +295,13 @@ def test_on_several_devices(name: str, device: Device) -> None:
     for form in ("csr", "coo", "bsr"):
         with mdhnp.device("cpu/2"), config(host="never"):
             check(CASES[name], stored_as(matrix_of(), form))
+
+
+def test_estimates_count_each_entry_once(device: Device) -> None:
+    count = 10_000
+    matrix = sparse.csr_array((np.ones(count), np.arange(count), np.arange(count + 1)), shape=(count, count))
+    with config(host="never"), observe() as seen:
+        mdhnp.matmul(matrix, np.ones(count))
+    found = on_device(seen[0][0].mdhom, device, large=False)
+    assert found is not None
+    assert found.seconds < 0.01

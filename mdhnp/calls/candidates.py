@@ -6,6 +6,7 @@ Takes an MDH and devices. It must not know how calls are found again, nor how a 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, seconds_by_numpy
 from mdhnp.cost import Link, Machine, numpy_seconds, seconds, work
@@ -92,8 +93,8 @@ def is_slower_than_apart(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
 
 @lru_cache(maxsize=1024)
 def _modelled(h: MdHom, caps: DeviceCaps) -> float:
-    """Return the seconds of a stage with its default schedule."""
-    return float(model.seconds(AccessPattern(h), [default(h, caps)], caps)[0])
+    """Return the seconds of a stage with its default schedule. Of segments the model takes each for all points."""
+    return float(model.seconds(AccessPattern(h), [default(h, caps)], caps)[0]) * h.points / prod(h.extents)
 
 
 def _copies(views: Sequence[View], link: Link) -> float:
