@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mdhnp
+from benchmarks.gpu.measurement import Contestant, by_turns
+from benchmarks.gpu.torch_side import Error
 from benchmarks.measure import check_equal, compare
 from benchmarks.problem import Call
 from benchmarks.rows import seconds_text
@@ -25,8 +27,8 @@ __all__ = ["COLUMNS", "table"]
 
 #: Columns of the dense operand; 1 is a vector.
 COLUMNS = (1, 16, 64)
-#: Seconds of calls in which it is settled who computes; calls in a row of a GPU's sample.
-_SETTLED, _ROW = 1.0, 20
+#: Seconds of calls in which it is settled who computes.
+_SETTLED = 1.0
 _PYAMG = (
     "airfoil", "bar", "helmholtz_2D", "knot", "local_disc_galerkin_diffusion", "recirc_flow", "unit_cube",
     "unit_square",
@@ -125,16 +127,6 @@ def _on_gpu(matrix: Any, x: Any, where: Device) -> Iterator[_Side]:
     yield _Side("CuPy", lambda: with_cupy @ operand, cupy.cuda.Device().synchronize, cupy.asnumpy)
 
 
-def _in_a_row(side: _Side) -> Call:
-    def calls() -> None:
-        for _ in range(_ROW):
-            found = side.product()
-        side.wait()
-        del found
-
-    return calls
-
-
 def _row(matrix: Any, columns: int, where: Device, pairs: int) -> tuple[float, dict[str, float]]:
     """Measure one product: seconds of ours, and how often that long the others take.
 
@@ -153,11 +145,13 @@ def _row(matrix: Any, columns: int, where: Device, pairs: int) -> tuple[float, d
     right = matrix @ x
     for side in (ours, *peers):
         check_equal(abs(side.result(side.product())), abs(right), 1e4 * float(np.finfo(x.dtype).eps), side.name)
-    calls = [_in_a_row(side) if gpu else side.product for side in (ours, *peers)]
-    found = compare(calls[0], calls[1:], lambda n, result: None, pairs)
-    return median(found[0].ours) / (_ROW if gpu else 1), {
-        p.name: median(c.ratios) for p, c in zip(peers, found, strict=True)
-    }
+    if gpu:
+        sides = {side.name: Contestant(side.product, side.wait, Error(0.0, 0.0)) for side in (ours, *peers)}
+        times = by_turns(sides, pairs, ours.product)
+        own = times[ours.name]
+        return median(own), {p.name: median([t / o for t, o in zip(times[p.name], own, strict=True)]) for p in peers}
+    found = compare(ours.product, [peer.product for peer in peers], lambda n, result: None, pairs)
+    return median(found[0].ours), {p.name: median(c.ratios) for p, c in zip(peers, found, strict=True)}
 
 
 def table(device: str, numbers: Sequence[int], pairs: int, seconds: float) -> tuple[str, list[str], list[list[str]]]:

@@ -38,7 +38,8 @@ def test_entries_stay_on_a_device(form: str, count: tuple[int, ...], where: Devi
 def test_long_rows_are_cut_where_columns_have_work_items(
     subscripts: str, form: str, where: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdhnp.arrays.sparse._PIECE", 4)
+    for name in ("_LONG", "_PIECE"):
+        monkeypatch.setattr(f"mdhnp.arrays.sparse.{name}", 4)
     matrix, short = matrix_of(), sparse.csr_array(np.eye(M, N))
     extents = {"i": M, "j": N, "k": 32, "l": 3}
     operands = [whole(*[extents[c] for c in term]) for term in subscripts.partition("->")[0].split(",")[1:]]

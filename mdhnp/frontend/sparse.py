@@ -32,7 +32,7 @@ from mdhnp.settings import config
 NDArray = npt.NDArray[Any]
 
 #: Columns from which on long rows are cut into pieces on a GPU: work-items beside each other share few entries.
-_COLUMNS = 32
+_COLUMNS = 16
 
 
 class _Way(NamedTuple):
