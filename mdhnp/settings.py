@@ -241,7 +241,7 @@ class Config:
 
     deterministic: bool = _setting(
         "deterministic",
-        "Whether floats are combined in one order that depends on the computation alone, with every product rounded: "
+        "Whether floats are combined in one order that depends on the computation alone: "
         "results of sums are then the same bits on every device, in every process, tuned or not. Kernels compute all "
         "calls. What runtimes compute differently, as ``exp``, still differs.",
     )

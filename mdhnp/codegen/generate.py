@@ -18,8 +18,9 @@ from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.online import emit_online
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.program import Kernel, Program
+from mdhnp.codegen.scalar import may_contract
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
+from mdhnp.mdh import Chain, Computation, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.accuracy import float_sums
 from mdhnp.schedule.check import check
@@ -188,7 +189,7 @@ class _Build:
             title=str(h),
             work_items=items,
             vector_bytes=s.vector_width * max(t.itemsize for t in types),
-            contract=all(map(_may_contract, h.mdhoms)),
+            contract=all([one.precision != "fixed" and may_contract(one) for one in h.mdhoms]),
             wide=h.wide and not c.general,
             # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
             inline_borders=bool(c.combined) and not c.general,
@@ -219,26 +220,3 @@ def _group_offset(nest: Nest) -> Index:
             total = total + nest.at(d, "g") * size
         size = size * nest.groups(d)
     return total
-
-
-def _may_contract(h: MdHom) -> bool:
-    """Whether a fused multiply-add can change nothing but the rounding of a sum of products.
-
-    A scalar function that adds and multiplies itself means what NumPy computes, with every product rounded.
-    """
-    if h.precision == "fixed":
-        return False
-    functions = [h.scalar, *([h.finish] if h.finish else [])]
-    if h.operator is not None:
-        functions.append(h.operator.function)
-    elif h.finish is not None and _multiplies(h.scalar) and _adds(h.finish):
-        return False  # nothing is combined in between, so that both may stand in one expression
-    return all(f.contract or not (_multiplies(f) and _adds(f)) for f in functions)
-
-
-def _multiplies(f: Function) -> bool:
-    return any(f.body[n].op in ("multiply", "square") for n in f.live())
-
-
-def _adds(f: Function) -> bool:
-    return any(f.body[n].op in ("add", "subtract") for n in f.live())

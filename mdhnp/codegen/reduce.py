@@ -17,7 +17,7 @@ from mdhnp.codegen.access import Context, Point, load, segment
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import BOOL, Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
-from mdhnp.codegen.scalar import applied, emit, floats_added
+from mdhnp.codegen.scalar import applied, emit, floats_of, may_contract
 from mdhnp.mdh import Function
 
 _Variable = Register | Load
@@ -131,22 +131,34 @@ def apply(
 
 
 def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before: bool) -> list[Value]:
-    """The operator's results; a sum of products is added term by term, each one fused multiply-add."""
+    """The operator's results; a sum of products is added term by term, each one fused multiply-add.
+
+    Compilers fuse them where they may. Where the order of combination is fixed, so are its roundings.
+    """
     op, lanes = c.h.operator, left[0].lanes
     assert op is not None
-    terms = [adds and c.h.scalar.contract and floats_added(v) for adds, v in zip(op.adds, right, strict=True)]
+    fused = c.h.precision == "fixed" and may_contract(c.h)
+    summed = [adds and (fused or c.h.scalar.contract) for adds in op.adds]
+    operations = {"add", "subtract", *(["multiply"] if fused else [])}
+    terms = [s and floats_of(operations, v) for s, v in zip(summed, right, strict=True)]
     parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
     results = [] if all(terms) else emit(op.function, parameters, {}, c.build)
     return [
-        _added(v, w, lanes) if terms[n] else splat(results[n], lanes)
+        _added(v, w, lanes, fused) if terms[n] else splat(results[n], lanes)
         for n, (v, w) in enumerate(zip(left, right, strict=True))
     ]
 
 
-def _added(total: Value, terms: Value, lanes: int) -> Value:
+def _added(total: Value, terms: Value, lanes: int, fused: bool) -> Value:
     if isinstance(terms, Apply) and terms.op in {"add", "subtract"}:
         first, last = terms.args
-        return Apply(terms.op, (_added(total, first, lanes), last), total.dtype, lanes)
+        total = _added(total, first, lanes, fused)
+        if not (fused and isinstance(last, Apply) and last.op == "multiply"):
+            return Apply(terms.op, (total, last), total.dtype, lanes)
+        x, y = last.args
+        terms = last if terms.op == "add" else applied("multiply", applied("negative", x), y)
+    if fused and isinstance(terms, Apply) and terms.op == "multiply":
+        return Apply("multiply_add", (*terms.args, total), total.dtype, lanes)
     return Apply("add", (total, terms), total.dtype, lanes)
 
 

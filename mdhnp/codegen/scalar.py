@@ -1,7 +1,7 @@
 """From scalar functions to values of the IR, on scalars and on vectors alike."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
 from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CTextCall, Register, Value, in_type
+from mdhnp.mdh import MdHom
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, Instruction
 
@@ -73,8 +74,30 @@ def applied(op: str, *args: Value) -> Apply:
     return Apply(op, args, args[-1].dtype, max(a.lanes for a in args))
 
 
-def floats_added(value: Value) -> bool:
-    return isinstance(value, Apply) and value.op in {"add", "subtract"} and value.dtype.kind == "f"
+def floats_of(operations: Collection[str], value: Value) -> bool:
+    """Whether a value is the result of one of some operations on floats."""
+    return isinstance(value, Apply) and value.op in operations and value.dtype.kind == "f"
+
+
+def may_contract(h: MdHom) -> bool:
+    """Whether a fused multiply-add can change nothing but the rounding of a sum of products.
+
+    A scalar function that adds and multiplies itself means what NumPy computes, with every product rounded.
+    """
+    functions = [h.scalar, *([h.finish] if h.finish else [])]
+    if h.operator is not None:
+        functions.append(h.operator.function)
+    elif h.finish is not None and _multiplies(h.scalar) and _adds(h.finish):
+        return False  # nothing is combined in between, so that both may stand in one expression
+    return all(f.contract or not (_multiplies(f) and _adds(f)) for f in functions)
+
+
+def _multiplies(f: Function) -> bool:
+    return any(f.body[n].op in ("multiply", "square") for n in f.live())
+
+
+def _adds(f: Function) -> bool:
+    return any(f.body[n].op in ("add", "subtract") for n in f.live())
 
 
 def _is_register(value: Value) -> bool:

@@ -1,21 +1,27 @@
 """One order of combination for all schedules and devices, so that sums of floats have the same bits everywhere.
 
 What a schedule may choose of reduced and scanned dimensions is chosen here, by the MDH alone: a result is the sum of
-fixed parts, each of chunks that are added with compensation, each of which a few accumulators add up term by term. All
-else (kept dimensions' tiles, vectors, work-groups and work-items, copies) is left to the schedule.
+fixed parts, each of chunks, each of which a few accumulators add up term by term. Chunks are added with compensation in
+registers or, where that is accurate enough, one by one in the output, so that kept dimensions' tiles are as free as
+vectors, work-groups and work-items, copies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Literal
 
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.accuracy import longest_chain
+from mdhnp.schedule.accuracy import MOST_TILES, longest_chain
 from mdhnp.schedule.schedule import Schedule, even_groups, require, tile_counts
 
 #: Bytes of the accumulators that add up one chunk, where neighbouring terms lie in memory as neighbours.
 _BYTES = 64
+#: Results for which each element is read, from which on operands are copied, where they lie as vectors need them.
+_REUSED = 16
+#: Terms of a chunk of sums of columns, if they are not too many chunks.
+_FEW = 32
 #: Parts of few results' reductions, one a work-group, and terms from which on they have several.
 _PARTS, _LONG = 64, 1 << 17
 
@@ -39,8 +45,12 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
         elif d == s.vector_dim != along:
             private[d] = max(private[d] // s.vector_width, 1)
     items = [1 if d in combined else n for d, n in enumerate(s.num_wi)]
-    for d in h.dims("cc"):  # partial results stay in registers
-        local[d] = min(private[d] * items[d], h.extents[d])
+    results = _results(h, tile, lanes, s.results)
+    waits = results == "global"
+    for d in h.dims("cc"):
+        step = private[d] * items[d]
+        whole = waits and (local[d] == h.extents[d] or local[d] % step == 0)
+        local[d] = local[d] if whole else min(step, h.extents[d])
     tiles = tile_counts(h.extents, local)
     for d in h.dims("cc"):
         groups[d] = even_groups(tiles[d], s.num_wg[d])
@@ -48,9 +58,9 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
     groups[longest] = even_groups(tiles[longest], _parts(h))
     return replace(
         s, num_wg=tuple(groups), num_wi=tuple(items), local_tile=tuple(local), private_tile=tuple(private),
-        vector_dim=along, vector_width=width, results="private", combine_on="local", combine_every=1, stages=1,
-        atom="", atom_dims=(), second=None, global_order=_at_last(s.global_order, combined),
-        local_order=_at_last(s.local_order, combined),
+        vector_dim=along, vector_width=width, results=results, combine_on="local", combine_every=1,
+        stages=1, atom="", atom_dims=(), second=None, local_order=_at_last(s.local_order, combined),
+        global_order=_in_turn(s.global_order, combined) if waits else _at_last(s.global_order, combined),
     )  # fmt: skip
 
 
@@ -70,13 +80,36 @@ def _lanes(h: MdHom) -> int:
     apart = h.calls_text or h.segments or h.dims("ps") or h.extents[last] < lanes
     free = operator is not None and operator.commutative and operator.identity is not None
     inside = access.contiguous_any(last) and not any(map(access.contiguous_any, h.dims("cc")))
-    return min(lanes, 16) if free and inside and not apart else 1
+    return min(lanes, 16) if free and inside and _is_once(h) and not apart else 1
+
+
+def _is_once(h: MdHom) -> bool:
+    """Whether elements of an input are read for few results, so that memory decides how long the sums take."""
+    access = AccessPattern(h)
+    return any([prod(h.extents[d] for d in {*access.kept} - moved) < _REUSED for moved in access.depends])
+
+
+def _results(
+    h: MdHom, tile: Mapping[int, int], lanes: int, wanted: Literal["private", "local", "global"]
+) -> Literal["private", "global"]:
+    """Where chunks' sums are added: where it is `wanted` if there is one, in the output if few, else in registers."""
+    chunks = prod(-(-h.extents[d] // tile[d]) for d in h.combined)
+    if h.segments or h.dims("ps") or _parts(h) > 1:
+        return "private"
+    if chunks == 1:
+        return "global" if wanted == "global" else "private"
+    operator = h.operator
+    able = operator is not None and operator.identity is not None and h.finish is None
+    same = h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
+    return "global" if able and same and lanes == 1 and chunks <= MOST_TILES else "private"
 
 
 def _chunk(h: MdHom, lanes: int) -> dict[int, int]:
     """Points of the chunks that are added up without compensation, in each combined dimension; the last is filled."""
     whole = {*h.dims("ps"), *(s.dim for s in h.segments)}
     tile, left = {}, longest_chain(h)
+    if lanes == 1 and _is_once(h):  # rows of a matrix: few at a time, so that a cache keeps what lies beside each other
+        left = min(max(_FEW, -(-prod(h.extents[d] for d in h.combined) // MOST_TILES)), left)
     for d in reversed(h.combined):
         terms = left * (lanes if d == h.combined[-1] else 1)
         tile[d] = h.extents[d] if d in whole else min(h.extents[d], terms)
@@ -91,6 +124,12 @@ def _parts(h: MdHom) -> int:
     operator = h.operator
     free = operator is not None and operator.commutative and operator.identity is not None
     return max(_PARTS // prod(h.extents[d] for d in h.dims("cc")), 1) if free else 1
+
+
+def _in_turn(order: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """Return the order with `dims` one after the other in the places that they have."""
+    each = iter(dims)
+    return tuple([next(each) if d in dims else d for d in order])
 
 
 def _at_last(order: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:

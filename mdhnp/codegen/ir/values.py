@@ -81,6 +81,7 @@ class Apply:
     pack             the bits of values as one unsigned integer, those of the first value last
     pack_halves      the bits of two floats rounded to float16, packed so
     pack_bytes       the same of a byte of each of four integers, whose number is the fifth operand
+    multiply_add     a product and what is added to it, rounded once
     exp_of_rounded   an exponential whose operand is rounded once more
     rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
     ================ ==========================================================================================

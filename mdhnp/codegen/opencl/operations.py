@@ -49,7 +49,7 @@ _CALLS = {
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
     "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
-    "power": "pow",
+    "power": "pow", "multiply_add": "fma",
 }  # fmt: skip
 #: Operations that helper functions compute: for any type, for integers only, and for floats where devices have them.
 _HELPED = frozenset({"floor_divide", "remainder", "exp_of_rounded"})
