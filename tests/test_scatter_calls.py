@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given as gives
 from hypothesis import settings
 from hypothesis import strategies as st
+from separate import separate
 
 import mdhnp
 from mdhnp import config
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.transfers import watched
 
 _RNG = np.random.default_rng(11)
 _NAMES = ("add", "subtract", "multiply", "maximum", "minimum")
@@ -179,6 +181,27 @@ def test_counts_are_numpys(case: str, device: Device) -> None:
         for arrays in (there, (there[0], weights), *([(x, there[1])] if there[1] is not None else [])):
             found = of(function, *arrays)
             _assert_same(found.numpy() if isinstance(found, mdhnp.Array) else found, want)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8"])
+def test_devices_count_themselves(dtype: str, device: Device) -> None:
+    there, most = separate(device), min(int(np.iinfo(dtype).max), 70_000)
+    numbers, weights = _RNG.integers(0, most + 1, 9000).astype(dtype), _RNG.integers(-9, 9, 9000).astype("f4")
+    numbers[7] = most
+    with config(host="never"):
+        for some in (numbers, numbers[::-2], numbers[:1]):
+            x, w = mdhnp.asarray(some, device=there), mdhnp.asarray(weights[: len(some)], device=there)
+            for least in (0, 80_000):
+                with watched() as copies:
+                    found = mdhnp.bincount(x, minlength=least)
+                assert sum([c.nbytes for c in copies]) < 1000 or len(some) == 1
+                _assert_same(found.numpy(), np.bincount(some, minlength=least))
+                want = np.bincount(some, weights[: len(some)], least)
+                _assert_same(mdhnp.bincount(x, w, least).numpy(), want)
+                _assert_same(mdhnp.bincount(x, w, least, unordered=True).numpy(), want)
+        if dtype[0] == "i":
+            with pytest.raises(ValueError, match="negative"):
+                mdhnp.bincount(mdhnp.asarray(np.array([3, -1], dtype), device=there))
 
 
 @settings(max_examples=40, deadline=None)

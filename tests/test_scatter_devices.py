@@ -142,4 +142,10 @@ def test_nvidias_gpus_add_floats_by_an_instruction(operation: str) -> None:
     f4, i4, i8 = (np.dtype(t) for t in ("f4", "i4", "i8"))
     assert "red.global.add.f32" in combining(operation, f4, i8, (10, 4, 7), caps).source
     assert "red.global" not in combining(operation, i4, i8, (10, 4, 7), caps).source
+    assert "red.global.add.f64" in combining(operation, np.dtype("f8"), i8, (10, 4, 7), caps).source
     assert "atomic_cmpxchg" in combining(operation, f4, i8, (10, 4, 7), replace(caps, subgroup=0)).source
+    wide = replace(caps, wide_atomics=True)
+    for columns, dtype, expected in ((4, f4, True), (64, f4, True), (6, f4, False), (4, i4, False)):
+        program = combining(operation, dtype, i8, (1000, columns, 7), wide)
+        assert ("red.global.add.v4.f32" in program.source) == expected
+        assert program.kernels[0].global_size == -(-1000 * columns // (1024 if expected else 256)) * 256

@@ -15,11 +15,14 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
 
-_OPERATIONS, _TYPES = ("add", "subtract", "maximum", "minimum"), ("i4", "u4", "f4")
+_ADDING = ("add", "subtract")
+_OPERATIONS, _TYPES = (*_ADDING, "maximum", "minimum"), ("i4", "u4", "f4")
 
 
-def has_atomics(operation: str, dtype: "np.dtype[Any]") -> bool:
-    """Whether elements of a type are changed by an operation, by its name in NumPy, in one step."""
+def has_atomics(operation: str, dtype: "np.dtype[Any]", device: "Device") -> bool:
+    """Whether a device changes elements of a type by an operation, by its name in NumPy, in one step."""
+    if dtype == np.float64:  # by an instruction of NVIDIA's, the only ones known to have subgroups
+        return operation in _ADDING and device.caps.subgroup > 0
     return operation in _OPERATIONS and dtype in _TYPES
 
 

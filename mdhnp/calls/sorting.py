@@ -42,11 +42,24 @@ def group(indices: Array, extent: int, piece: int = 0) -> tuple[Array, ...]:
     axis of `extent` elements, those less than 0 from its end.
     """
     device, count = indices.device, indices.size
-    (keys,) = _keys(device, indices.dtype, count, extent).new((indices._view,))
-    ordered, places = sort_rows(make(keys, device), values=True, places=True, bits=max(extent - 1, 1).bit_length())
+    ordered, places = _ordered(indices, extent, places=True)
     (begin,) = _begins(device, count, extent).new((ordered._view,))
     cut = _pieces(device, count, extent, piece).new((begin, ordered._view)) if piece else ()
     return tuple([make(each, device) for each in (places._view.reshape(-1), begin, *cut)])
+
+
+def beginnings(indices: Array, extent: int) -> Array:
+    """Give where the indices of each result begin once they are sorted, and the last one's end, as `group` does."""
+    (ordered,) = _ordered(indices, extent, places=False)
+    (begin,) = _begins(indices.device, indices.size, extent).new((ordered._view,))
+    return make(begin, indices.device)
+
+
+def _ordered(indices: Array, extent: int, *, places: bool) -> tuple[Array, ...]:
+    """Give indices as numbers from 0 on, sorted, and their places if these are wanted."""
+    (keys,) = _keys(indices.device, indices.dtype, indices.size, extent).new((indices._view,))
+    bits = max(extent - 1, 1).bit_length()
+    return sort_rows(make(keys, indices.device), values=True, places=places, bits=bits)
 
 
 def selected_places(x: Array, criterion: "Criterion") -> tuple[Array, ...]:

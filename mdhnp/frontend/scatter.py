@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array, is_array
+from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.atomics import combine_at, has_atomics
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, fits
+from mdhnp.calls.reach import COUNTED, reach
+from mdhnp.calls.sorting import beginnings
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.ordering import has_kernels, in_order
@@ -43,6 +45,8 @@ _SLOW = 7
     x="array_like: Whole numbers, none less than 0, along one axis.",
     weights="array_like, optional: One each, which are added in float64 in place of ones.",
     minlength="int: How many results there are at least.",
+    unordered="bool: Whether a device with memory of its own may add weights in any order, so that sums are not the "
+    "same bits in each call; faster where no number occurs very often. By default they are added as they come.",
     returns="ndarray or Array: Of so many elements as the largest number and one, or `minlength`; int64, or float64 "
     "with `weights`.",
     raises={
@@ -50,25 +54,53 @@ _SLOW = 7
         "than 0.",
         "TypeError": "If `x` cannot be converted to integers, or `weights` to float64, safely.",
     },
-    notes="NumPy computes it of ndarrays: its loop takes no longer than sorting does. Of Arrays the numbers are read, "
-    "since the largest one says how many results there are.",
+    notes="NumPy computes it of ndarrays: its loop takes no longer than sorting does. Of Arrays the largest number is "
+    "read, which says how many results there are.",
     example=">>> mdhnp.bincount(np.array([0, 2, 2]), minlength=4)\narray([1, 0, 2, 0])",
 )
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, unordered: bool = False) -> Any:
     given = [a for a in (x, weights) if isinstance(a, Array) or is_array(a)]
     if not given:
         return np.bincount(x, weights, minlength)
     device = device_of("bincount", given)
-    host = x.numpy() if isinstance(x, Array) else np.asarray(x)
-    counts = np.bincount(host, minlength=minlength)
-    if weights is None or not host.size:  # NumPy's result of no numbers is int64, whatever weighs them
-        return brought(counts, device)
+    count, places = _count_there(x, minlength), x
+    if count is None:
+        places = x.numpy() if isinstance(x, Array) else np.asarray(x)
+        counts = np.bincount(places, minlength=minlength)
+        if weights is None or not places.size:  # NumPy's result of no numbers is int64, whatever weighs them
+            return brought(counts, device)
+        places = x if isinstance(x, Array) else places.astype(np.intp)
+    elif weights is None:
+        begin = beginnings(in_order(x), count)
+        return begin[1:] - begin[:-1]
+    else:
+        places = _without_sign(x)
     weights = weights if isinstance(weights, Array) else np.asarray(weights)
-    if weights.shape != host.shape:
-        raise ValueError(f"weights: of shape {weights.shape}, x is of shape {host.shape}")
+    if weights.shape != places.shape:
+        raise ValueError(f"weights: of shape {weights.shape}, x is of shape {places.shape}")
     if not np.can_cast(weights.dtype, np.float64):
         raise TypeError(f"weights: {weights.dtype} cannot be converted to float64 safely")
-    return call((_WEIGHED, len(counts)), (weights, x if isinstance(x, Array) else host.astype(np.intp)))
+    if unordered and count is not None:
+        sums = package().zeros(count, dtype=np.float64, device=device)
+        if _in_any_order("add", sums, weights, places):
+            return sums
+    return call((_WEIGHED, len(counts) if count is None else count), (weights, places))
+
+
+def _count_there(x: Any, minlength: int) -> int | None:
+    """How many results there are of an Array whose device counts; None where NumPy counts, or says what is wrong."""
+    if not isinstance(x, Array) or x.ndim != 1 or not x.size or not has_kernels(x):
+        return None
+    if x.dtype.kind not in "iu" or x.dtype == np.uint64:
+        return None
+    least = len(np.bincount(np.empty(0, np.intp), minlength=minlength))  # NumPy's errors
+    reached = reach(x.device, in_order(_without_sign(x))._view)
+    return None if reached is None or reached > min(int(np.iinfo(x.dtype).max) + 1, COUNTED) else max(reached, least)
+
+
+def _without_sign(x: Array) -> Array:
+    """The same bits as numbers without a sign, of which those less than 0 are very large."""
+    return make(x._view.view(f"u{x.dtype.itemsize}"), x.device)
 
 
 def _describe_weighed(arrays: Sequence[NDArray], count: int) -> Described:
@@ -151,7 +183,7 @@ def _there(ufunc: np.ufunc, a: Array, indices: Any, b: Any) -> tuple[Any, ...]:
 
 def _in_any_order(name: str, a: Array, b: Any, indices: Any) -> bool:
     """Change an Array in any order, where its device can; whether it was done."""
-    if not (has_atomics(name, a.dtype) and has_kernels(a) and a._view.flags.c_contiguous):
+    if not (has_kernels(a) and has_atomics(name, a.dtype, a.device) and a._view.flags.c_contiguous):
         return False
     if np.result_type(a.dtype, b.dtype) != a.dtype:
         return False

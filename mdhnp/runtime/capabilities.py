@@ -89,6 +89,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         async_copies=nvidia >= _AMPERE,
         nan_extrema=nvidia >= _AMPERE,
         powers=nvidia >= _AMPERE,
+        wide_atomics=nvidia >= _HOPPER,
         split_vectors=nvidia > 0,
         atoms=tuple(name for name, atom in ATOMS.items() if _has(nvidia, atom)),
         subgroup=_WARP if nvidia >= _VOLTA else 0,

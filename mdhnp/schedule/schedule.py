@@ -91,6 +91,8 @@ class DeviceCaps:
     nan_extrema: bool = False
     #: Whether one instruction gives powers of two of float32 (``ex2.approx`` of NVIDIA's).
     powers: bool = False
+    #: Whether one instruction adds four float32 to memory, each in one step (``red.add.v4`` of NVIDIA's).
+    wide_atomics: bool = False
     #: Whether the compiler takes loads and stores of vectors apart that may be at any element's address.
     split_vectors: bool = False
     #: The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.

@@ -1,7 +1,8 @@
 """OpenCL C text that combines values with elements of an array, each where an index says, by atomic operations.
 
 Elements are of 4 bytes. What OpenCL C has no operation for is computed and then exchanged, unless another work-item
-changed the element meanwhile; NVIDIA's GPUs add float32 by an instruction.
+changed the element meanwhile; NVIDIA's GPUs add floats by an instruction, also of 8 bytes, newer ones four float32 at
+once.
 """
 
 from typing import Any
@@ -29,35 +30,61 @@ static inline void combine(volatile __global float *at, float x) {{
 }}
 """
 _ADDED = """\
-static inline void combine(volatile __global float *at, float x) {{
-    asm volatile("red.global.add.f32 [%0], %1;" :: "l"(at), "f"({x}) : "memory");
+static inline void combine(volatile __global {kind} *at, {kind} x) {{
+    asm volatile("red.global.add.{type} [%0], %1;" :: "l"(at), "{register}"({x}) : "memory");
 }}
 """
+#: Four neighbours where they lie at multiples of their size, as those of all rows do if those of one do.
+_FOUR_ADDED = """\
+static inline void combine_some(volatile __global float *at, __global const float *x) {{
+    if (((size_t)at & 15) != 0 || ((size_t)x & 15) != 0) {{
+        combine(at, x[0]); combine(at + 1, x[1]); combine(at + 2, x[2]); combine(at + 3, x[3]);
+        return;
+    }}
+    const float4 v = {sign}*(__global const float4 *)x;
+    asm volatile("red.global.add.v4.f32 [%0], {{%1, %2, %3, %4}};"
+                 :: "l"(at), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}}
+"""
+_ONE = """\
+static inline void combine_some(volatile __global {kind} *at, __global const {kind} *x) {{ combine(at, *x); }}
+"""
 _BODY = """\
-    const int at = get_global_id(0);
+    const int at = get_global_id(0) * {each};
     if (at < n) {{
         const INDEX index = indices[at / columns];
-        combine(a + (size_t)({index}) * columns + at % columns, values[at]);
+        combine_some(a + (size_t)({index}) * columns + at % columns, values + at);
     }}
 """
 
 
 def text(
-    operation: str, dtype: "np.dtype[Any]", index: "np.dtype[Any]", items: int, *, nvidia: bool, offsets: bool
+    operation: str,
+    dtype: "np.dtype[Any]",
+    index: "np.dtype[Any]",
+    items: int,
+    each: int,
+    *,
+    nvidia: bool,
+    offsets: bool,
 ) -> str:
     """Give the text of ``combine_all``: `n` values, in rows of `columns`, with those of `count` rows of elements.
 
-    Indices less than 0 count from the last row.
+    Indices less than 0 count from the last row. A work-item has `each` neighbours: one, or four that are added by one
+    instruction.
     """
-    kind, signed = memory_type(dtype), index.kind == "i"
+    kind, signed, added = memory_type(dtype), index.kind == "i", operation == "add"
     if dtype.kind != "f":
         name = _OPERATIONS[operation]
         combine = f"static inline void combine(volatile __global {kind} *at, {kind} x) {{ {name}(at, x); }}\n"
     elif nvidia and operation in ("add", "subtract"):
-        combine = _ADDED.format(x="x" if operation == "add" else "-x")
+        wide = dtype.itemsize == 8
+        register, name = ("d", "f64") if wide else ("f", "f32")
+        combine = _ADDED.format(kind=kind, type=name, register=register, x="x" if added else "-x")
     else:
         combine = _EXCHANGED.format(result=_FLOAT[operation])
-    body = _BODY.format(index="index < 0 ? index + count : index" if signed else "index")
+    combine += _ONE.format(kind=kind) if each == 1 else _FOUR_ADDED.format(sign="" if added else "-")
+    body = _BODY.format(index="index < 0 ? index + count : index" if signed else "index", each=each)
     arrays = ["indices", "values", "a"]
     parameters = ["__global const INDEX *indices", f"__global const {kind} *values", f"__global {kind} *a"]
     head = f"#define INDEX {memory_type(index)}\n#define ITEMS {items}\n{SHIFT}"
