@@ -23,7 +23,7 @@ class Item(Evaluator):
     """One work-item of `count`; `truths` gets what conditions on values are. Ranges of indices are seen elsewhere."""
 
     def __init__(
-        self, group: int, item: int, count: int, memory: dict[str, Array], truths: set[bool], codes: Codes,
+        self, group: int, item: int, count: int, memory: dict[str, Array], truths: dict[st.Truth, set[bool]], codes: Codes,
         functions: Functions,
     ) -> None:  # fmt: skip
         super().__init__({}, None, codes)
@@ -74,7 +74,7 @@ class Item(Evaluator):
         for t in tests:
             if isinstance(t, st.Truth):
                 holds = bool(self.value(t.value))
-                self._truths.add(holds)
+                self._truths.setdefault(t, set()).add(holds)
             else:
                 holds = super().hold([t])
             if not holds:

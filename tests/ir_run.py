@@ -42,7 +42,7 @@ _ROW = 16
 
 def run(
     program: Program, built: Sequence[st.Procedure], inputs: Sequence[Array], outputs: Sequence[Array]
-) -> list[set[bool]]:
+) -> list[list[set[bool]]]:
     """Run a program's kernels in order.
 
     Parameters
@@ -56,8 +56,8 @@ def run(
 
     Returns
     -------
-    list of set of bool
-        For each kernel what conditions on values were found to be.
+    list of list of set of bool
+        For each kernel what each condition on values was found to be, in the order in which they were met first.
     """
     memory = {Argument("input", n): _flat(a) for n, a in enumerate(inputs)}
     memory |= {Argument("output", n): _flat(a) for n, a in enumerate(outputs)}
@@ -71,12 +71,12 @@ def run(
                 )
             buffers[buffer.name] = memory[argument]
         buffers |= {alias.name: buffers[buffer.name] for alias, buffer in p.aliases}
-        truths: set[bool] = set()
+        truths: dict[st.Truth, set[bool]] = {}
         known: tuple[Codes, Functions] = {}, Functions()
         with np.errstate(all="ignore"):
             for group in range(kernel.global_size // kernel.local_size):
                 _group(p, group, dict(buffers), truths, known)
-        found.append(truths)
+        found.append([*truths.values()])
     return found
 
 
@@ -89,7 +89,11 @@ def _flat(array: Array) -> Array:
 
 
 def _group(
-    p: st.Procedure, group: int, memory: dict[str, Array], truths: set[bool], known: tuple[Codes, Functions]
+    p: st.Procedure,
+    group: int,
+    memory: dict[str, Array],
+    truths: dict[st.Truth, set[bool]],
+    known: tuple[Codes, Functions],
 ) -> None:
     """Run a work-group: one subgroup after the other up to the next barrier, the last first in every other group."""
     items = [Item(group, item, p.work_items, memory, truths, *known) for item in range(p.work_items)]

@@ -57,4 +57,4 @@ def run_in_ir(h: MdHom, arrays: Sequence[Array], s: Schedule, caps: DeviceCaps) 
     """The result, and whether it was doubtful: in some work-groups it may be."""
     (output,) = [unwritten(v.shape, v.dtype) for v in h.outputs]
     doubtful, *_ = run(*built(lowered(h), s, caps), arrays, [output])
-    return output, doubtful
+    return output, set[bool]().union(*doubtful)

@@ -70,11 +70,14 @@ def _doubt_where(c: Context, strange: Value) -> None:
         c.build.add(Copy(_DOUBT, ZERO, Outside("1", _DOUBT.dtype)))
 
 
-def look(c: Context, watched: Register, values: Sequence[Value]) -> None:
-    """Remember the least of some factors that is not 0."""
+def look(c: Context, watched: Register, values: Sequence[Value], below: str = "") -> None:
+    """Remember the least of some factors that is not 0, as if it were less where one is not below a limit."""
     for value in values:
         bits = Apply("bits", (value,), BITS)
         twice = Apply("subtract", (Apply("add", (bits, bits), BITS), Const("1", BITS)), BITS)
+        if below:
+            inside = Apply("less", (applied("absolute", value), Const(below, value.dtype)), BOOL)
+            twice = applied("where", inside, twice, Const("0", BITS))
         c.build.assign(watched, Apply("minimum", (watched, twice), BITS))
 
 
@@ -121,9 +124,7 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     A factor that is not finite makes results that are not. Where sums are cut off, what is too large may become the
     largest float.
     """
-    b, flag = c.build, _DOUBT
-    if not is_wide(c.s):
-        _no_doubt(c)
+    b = c.build
     summed: Value | None = None
     for result in chain(*total.values):
         none = nothing(result)
@@ -134,5 +135,12 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     small = _is_small(watched)
     first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
+    return somebody_finds(c, strange)
+
+
+def somebody_finds(c: Context, strange: Value) -> Value:
+    """Whether some work-item of the group finds something strange."""
+    if not is_wide(c.s):
+        _no_doubt(c)
     _doubt_where(c, strange)
-    return Apply("not_equal", (Load(flag, ZERO), Const("0", flag.dtype)), BOOL)
+    return Apply("not_equal", (Load(_DOUBT, ZERO), Const("0", _DOUBT.dtype)), BOOL)

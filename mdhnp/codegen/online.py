@@ -19,14 +19,15 @@ from math import inf
 import numpy as np
 
 from mdhnp.codegen.access import Context, store
-from mdhnp.codegen.factors import declare_doubt, doubtful, watch
+from mdhnp.codegen.factors import declare_doubt, doubtful, somebody_finds, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
-from mdhnp.codegen.ir.values import Apply, Const, Register, in_type, splat
+from mdhnp.codegen.ir.values import BOOL, Apply, Const, Register, Value, half, in_type, splat
 from mdhnp.codegen.layers import group_ids
 from mdhnp.codegen.online_products import SMALLER, Columns, Products
 from mdhnp.codegen.online_steps import RowValues, Steps
 from mdhnp.codegen.reduce import Accumulators
+from mdhnp.codegen.scalar import applied
 from mdhnp.mdh import Function, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.online import STAGES, fragments
@@ -38,6 +39,8 @@ _FILLED, _ROUND, _AGAIN = (
 )
 _SLOT = Var("slot", None, 0, STAGES - 1, agreed=True)
 _SINGLE = np.dtype(np.float32)
+#: Sums that may be off by the number of their terms times 2**-126, of numbers as instructions multiply them.
+_SMALL = str(2.0**-60 / float(SMALLER))
 #: Blocks of results that are multiplied at a time.
 _BESIDE = 4
 
@@ -53,7 +56,9 @@ def emit_online(h: Rows, c: Context) -> None:
     group_ids(c, s.row if form.until is not None else None)
     s.name_places()
     watched = watch(c)
-    seen = None if watched is None else b.declare("seen", splat(Const("0.0", _SINGLE), 2))
+    seen = None
+    if watched is not None and not (products.weighing and products.weighing.same):
+        seen = b.declare("seen", splat(Const("0.0", _SINGLE), 2))
     products.copy_queries(watched)
     queries = products.load_queries() if s.atom.packed > 1 else None
     for n in [n for n in range(form.begin) if n != found.queries]:
@@ -65,12 +70,12 @@ def emit_online(h: Rows, c: Context) -> None:
         products.fill(variable(_FILLED) * s.points, b.let(_SLOT, variable(_FILLED) % STAGES))
     with b.part() as work:
         slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
-        if watched is not None:
+        if watched is not None and products.weighing is None:
             products.look(watched, slot)
         scores = lambda: _seen(s, products.scores_by_atoms(slot, queries), seen)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
     b.add(Pipeline(_FILLED, _ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
-    if watched is not None and seen is not None:
+    if watched is not None:
         _again(s, products, rounds, watched, seen)
     for before, after in form.carried:
         s.values[after] = s.values[before]
@@ -179,13 +184,18 @@ def _carried_result(s: Steps) -> RowValues:
     return s.values[next(before for before, after in s.form.carried if after == value)]
 
 
-def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen: Register) -> None:
+def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen: Register | None) -> None:
     """Compute all tiles again without instructions, of what memory has: as many as there are, or none.
 
     Work-items wait for each other there, which they cannot in a branch.
     """
     carried = {before: s.values[before] for before, _ in s.form.carried}
-    totals = [seen, *(v for some in carried.values() for one in some for v in one if v.lanes > 1)]
+    totals = [v for some in carried.values() for one in some for v in one if v.lanes > 1]
+    if products.weighing is not None:
+        with s.build.when([Truth(_some_are_small(s))]):
+            products.look_at_values(watched)
+        totals.append(s.build.name("seen", _largest(carried[products.weighing.largest])))
+    totals += [] if seen is None else [seen]
     tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, _SINGLE))
     s.build.add(Declare(tiles, ZERO))
     with s.build.when([Truth(doubtful(s.c, Accumulators(tuple([(v,) for v in totals])), watched))]):
@@ -202,6 +212,25 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
     for some in _carried_result(s):
         for total in some:
             s.build.assign(total, Apply("multiply", (total, splat(smaller, total.lanes)), total.dtype, total.lanes))
+
+
+def _largest(exponents: RowValues) -> Value:
+    """The largest exponents of a lane's rows; 0 for one where nothing counts."""
+    nothing, zero = Const("-inf", _SINGLE), Const("0.0", _SINGLE)
+    each = [applied("where", Apply("equal", (value, nothing), BOOL), zero, value) for (value,) in exponents]
+    return Apply("lanes", tuple(each), _SINGLE, 2)
+
+
+def _some_are_small(s: Steps) -> Value:
+    """Whether some sum of all tiles' products is so small that it may be made of what values' parts have lost."""
+    totals = [v for some in _carried_result(s) for v in some]
+    sizes = [Apply("absolute", (v,), v.dtype, v.lanes) for v in totals]
+    least: Value = sizes[0]
+    for size in sizes[1:]:
+        least = Apply("minimum", (least, size), size.dtype, size.lanes)
+    pair = s.build.name("size", least)
+    each = [Apply("less", (half(pair, 1, upper=u), Const(_SMALL, _SINGLE)), BOOL) for u in (False, True)]
+    return somebody_finds(s.c, Apply("logical_or", (each[0], each[1]), BOOL))
 
 
 def _store(s: Steps) -> None:

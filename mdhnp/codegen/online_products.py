@@ -19,13 +19,16 @@ from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.matrices import ACROSS, DOWN
-from mdhnp.schedule.online import Multiplied, sizes, stride, together
+from mdhnp.schedule.online import Multiplied, sizes, stride, together, weighing
 from mdhnp.schedule.schedule import Schedule
 
 _SINGLE = np.dtype(np.float32)
 #: Parts of numbers from 2**-149 on, the least of float32, are exact of those so many times as large: with such scores
 #: instructions multiply, so that their sums are to be multiplied by `SMALLER`.
 _LARGER, SMALLER = "18446744073709551616.0", "5.421010862427522e-20"
+
+#: Queries below which parts of keys are exact enough.
+_BELOW = "1099511627776.0"
 
 #: Of each row, sums of some blocks of columns; what gives them, added to others if there are such.
 Sums = Sequence[Sequence[Register]]
@@ -45,6 +48,8 @@ class Products:
             Buffer(f"{name}_l", dtype, "local", packed=packed) for name in ("queries", "first", "second")
         )
         self._factors = (f.scores, self._first), (f.result, self._second)
+        #: If so, right factors are not looked at: what their parts lack shows in results, if anywhere.
+        self.weighing = weighing(f)
         for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
             s.build.add(AllocLocal(buffer, size, aligned=True))
         #: Where scores wait that are multiplied without instructions.
@@ -61,25 +66,45 @@ class Products:
             (value,) = self._s.apply(n, self._s.form.mdhoms[n].scalar, 0, 0, self._s.point(n, at, column), {})
             value = b.name("q", value)
             if watched is not None:
-                look(self._s.c, watched, [value])
+                look(self._s.c, watched, [value], _BELOW if self.weighing else "")
             b.add(Store(replace(self._queries, phase=1), row * apart + column, value))
 
     def fill(self, begin: Index, slot: Index) -> None:
         """Start to copy the tiles of both right factors from a point on."""
         for one, buffer in self._factors:
-            n, across, lanes = one.step, self._across(one), together(self._s.fragments, one)
-            h, number, access = self._s.form.mdhoms[n], *one.right
-            s = replace(Schedule.plain(h.extents, len(h.inputs)), vector_dim=across, vector_width=lanes)
-            self._build.comment(f"The next tile of {self._s.each[n].buffer(h.inputs[number]).name} to local memory")
+            h, (number, _) = self._s.form.mdhoms[one.step], one.right
+            name = self._s.each[one.step].buffer(h.inputs[number]).name
+            self._build.comment(f"The next tile of {name} to local memory")
             for row, column, target in self._shares(one, slot):
                 point = self._build.named("at", begin + row)
-                at = dict(self._s.point(n, ZERO).point) | {self._s.form.streamed[n]: point, across: column}
-                source = load(replace(self._s.each[n], s=s), number, access, Point(at, at, lanes))
-                assert isinstance(source, Load)
+                source = self._of_right(one, point, column)
                 if self._s.ragged:
                     guard = (Compare(point, "<", constant(self._s.all)),)
-                    source = replace(source, guard=guard, outside=Outside("0", h.inputs[number].dtype))
+                    source = replace(source, guard=guard, outside=Outside("0", source.dtype))
                 self._build.add(Copy(buffer, target, source, asynchronous=True))
+
+    def _of_right(self, one: Multiplied, point: Index, column: Index) -> Load:
+        """Some neighbours of a row of a right factor in memory."""
+        n, across, lanes = one.step, self._across(one), together(self._s.fragments, one)
+        h = self._s.form.mdhoms[n]
+        s = replace(Schedule.plain(h.extents, len(h.inputs)), vector_dim=across, vector_width=lanes)
+        at = dict(self._s.point(n, ZERO).point) | {self._s.form.streamed[n]: point, across: column}
+        source = load(replace(self._s.each[n], s=s), *one.right, Point(at, at, lanes))
+        assert isinstance(source, Load)
+        return source
+
+    def look_at_values(self, watched: Register) -> None:
+        """Look at all of the second right factor, in memory."""
+        b, one = self._build, self._s.fragments.result
+        lanes = together(self._s.fragments, one)
+        each = self._wide // lanes
+        e = Var("e", None, 0, self._s.all * each - 1)
+        end = Compare(variable(e), "<", constant(self._s.all * each))
+        with b.loop(e, self._s.item, end, self._s.c.s.work_items):
+            found: list[Value] = [b.name("seen", self._of_right(one, variable(e) // each, variable(e) % each * lanes))]
+            while found[0].lanes > 1:
+                found = [half(value, value.lanes // 2, upper=u) for value in found for u in (False, True)]
+            look(self._s.c, watched, found)
 
     def look(self, watched: Register, slot: Index) -> None:
         """Look at what the work-item has copied of the current tiles."""

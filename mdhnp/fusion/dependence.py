@@ -1,10 +1,13 @@
-"""How what a function computes depends on a maximum: whether it can be corrected when the maximum is another one.
+"""How what a function computes depends on a maximum, and whether it can be corrected when that is another one.
+
+Also how far it moves with one of its parameters.
 
 Source: Tang et al., "RedFuser: An Automatic Operator Fusion Framework for Cascaded Reductions on AI Accelerators": what
 is combined must have a function of the earlier result as a factor, here exp(-maximum).
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Literal, NamedTuple
 
 from mdhnp.mdh import Function
@@ -57,3 +60,37 @@ def _combined(f: Function, n: int, args: Sequence[Kind | None]) -> Kind | None:
             fits = [k == "scaled" or (s.op == "const" and literal_value(s.literal, s.dtype) == 0) for k, s in choices]
             return kind if all(fits) else None
     return None
+
+
+def steepness(f: Function, parameter: int) -> float:
+    """Return by how much results move at most when a parameter moves by 1; infinity where that is not known."""
+    found: dict[int, float] = {}
+    for n in f.live():
+        step = f.body[n]
+        if step.op == "param":
+            found[n] = float(step.position == parameter)
+        else:
+            found[n] = _steepness(f, n, [found[a] for a in step.args]) if any([found[a] for a in step.args]) else 0.0
+    return max([found[n] for n in f.results])
+
+
+def _steepness(f: Function, n: int, args: Sequence[float]) -> float:
+    step = f.body[n]
+    sizes = [
+        abs(float(literal_value(s.literal, s.dtype))) if s.op == "const" else inf
+        for s in map(f.body.__getitem__, step.args)
+    ]
+    match step.op:
+        case "subtract" if step.args[0] == step.args[1]:
+            return 0.0  # a test for infinity, and NaN
+        case "add" | "subtract":
+            return sum(args)
+        case "maximum" | "minimum" | "negative" | "absolute":
+            return max(args)
+        case "where" if not args[0]:
+            return max(args[1:])
+        case "multiply":
+            return max(args) * min(sizes)
+        case "divide" if not args[1] and 0 < sizes[1] < inf:
+            return args[0] / sizes[1]
+    return inf

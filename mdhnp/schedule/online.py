@@ -11,8 +11,9 @@ from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
+from mdhnp.fusion.dependence import steepness
 from mdhnp.fusion.streamed import Streamed, streamed
-from mdhnp.mdh import Rows, View, is_product
+from mdhnp.mdh import Function, Rows, View, is_product
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.matrices import Factor, allowed, axis_of, operands, products
@@ -32,6 +33,8 @@ STAGES = 2
 _RATE = 24e12
 #: Columns of an instruction's block; bytes that are copied at once, at least.
 _BLOCK, _LEAST = 8, 4
+#: How much exponents of weights grow with a score, at most, where keys are not looked at.
+_STEEPEST = 2.0**40
 #: Bytes in which work-items tell each other that an instruction may be wrong.
 _FLAG = 4
 
@@ -58,6 +61,15 @@ class Fragments(NamedTuple):
     queries: int
     #: Of each step the dimension along which a row's values lie: -1 where a row has one.
     columns: tuple[int, ...]
+
+
+class Weighing(NamedTuple):
+    """What is known of scores that are nothing but exponents of weights."""
+
+    #: The largest exponent of a row, as it is carried.
+    largest: int
+    #: Whether exponents are scores as they are, or no scores: then scores that are too large show in the largest.
+    same: bool
 
 
 def fragments(h: Rows, atom: Atom) -> Fragments | None:
@@ -141,23 +153,52 @@ def _multiplies(f: Fragments, atom: Atom) -> bool:
     if atom in allowed(h):
         return True
     kinds = {f.form.outputs[0].dtype.name, h.inputs[f.result.right[0]].dtype.name}
-    return kinds == {"float16"} == {atom.operand} and h.precision != "fixed" and _are_weights(f)
+    return kinds == {"float16"} == {atom.operand} and h.precision != "fixed" and _weights(f) is not None
 
 
-def _are_weights(f: Fragments) -> bool:
-    """Whether the last product's left factor is exp(x - the largest x of the row)."""
+def weighing(f: Fragments) -> Weighing | None:
+    """Say what scores weigh where they make nothing but weights of 1 at most of the last product, else None.
+
+    Parts of a number are less exact than the number by 2**-126 at most. Of keys that makes no difference, beside
+    queries below 2**40, since exponents are off by 2**40 * 2**40 * 2**-126 for each term. A sum of weights of 1 at most
+    by values is off by their number times 2**-126, which is seen in a sum that is small only.
+    """
+    graph, scores, found = f.form.graph, f.form.graph.values(f.scores.step)[0], _weights(f)
+    if found is None or found[0] != scores or {*graph.readers(scores)} != {*found[1:]}:
+        return None
+    finish, (top,) = f.form.mdhoms[f.scores.step].finish, graph.values(found[2])
+    largest = {top, *[value for n in graph.readers(top) for value in graph.values(n)]}
+    for h, step in [*zip(f.form.mdhoms, graph.steps, strict=True)][f.form.end :]:
+        read = [p for p, (k, _) in enumerate(h.accesses) if step.inputs[k] in largest]
+        if read and (h.finish is not None or any([steepness(h.scalar, p) for p in read])):
+            return None
+    if finish is not None and steepness(finish, 0) > _STEEPEST:
+        return None
+    carried = next(before for before, after in f.form.carried if after in largest)
+    return Weighing(carried, finish is None or _is_choice(finish, finish.results[0]))
+
+
+def _is_choice(f: Function, n: int) -> bool:
+    """Whether a result is a parameter or a constant, whichever of them."""
+    step = f.body[n]
+    return all([_is_choice(f, a) for a in step.args[1:]]) if step.op == "where" else step.op in ("param", "const")
+
+
+def _weights(f: Fragments) -> tuple[int, int, int] | None:
+    """Of weights exp(x - the largest x of the row), the last product's left factor: x, and the steps of both."""
     graph = f.form.graph
     n, _ = graph.made_by[graph.steps[f.result.step].inputs[f.result.left[0]]]
     function, inputs = f.form.mdhoms[n].scalar, graph.steps[n].inputs
     root = function.body[function.results[0]]
     if root.op != "exp" or function.body[root.args[0]].op != "subtract":
-        return False
+        return None
     x, largest = [function.body[a] for a in function.body[root.args[0]].args]
     if x.op != "param" or largest.op != "param" or inputs[largest.position] not in graph.made_by:
-        return False
+        return None
     makes, _ = graph.made_by[inputs[largest.position]]  # the largest, or what stands for it where that is -inf
     found = (inputs[largest.position], *graph.steps[makes].inputs)
-    return any([_is_largest(f, value, inputs[x.position]) for value in found])
+    every = [value for value in found if _is_largest(f, value, inputs[x.position])]
+    return (inputs[x.position], n, graph.made_by[every[0]][0]) if every else None
 
 
 def _is_largest(f: Fragments, value: int, of: int) -> bool:
