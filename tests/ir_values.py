@@ -20,7 +20,7 @@ HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 #: Operations that are none of NumPy's.
 _IN_REGISTERS = {
     "splat", "convert", "retype", "lower", "upper", "lanes", "high_bits", "bits", "from_bytes", "pack", "pack_halves",
-    "pack_bytes", "rounding_error", "exp_of_rounded",
+    "pack_bytes", "rounding_error", "exp_of_rounded", "exp_or_nothing",
 }  # fmt: skip
 
 
@@ -124,8 +124,10 @@ def _in_registers(v: ir.Apply, args: Sequence[Any]) -> Any:
             *values, byte = args
             chosen = [int(x) >> 8 * int(byte) & 255 for x in values]
             return np.array(chosen, np.uint8).view(v.dtype)[0]
-        case "exp_of_rounded":
-            return np.exp2(np.asarray(args[0]) * v.dtype.type(np.log2(np.e)))[()]
+        case "exp_of_rounded" | "exp_or_nothing":
+            found = np.exp2(np.asarray(args[0]) * v.dtype.type(np.log2(np.e)))
+            small = v.op == "exp_or_nothing" and found < np.finfo(v.dtype).tiny
+            return np.where(small, v.dtype.type(0), found)[()]
         case "rounding_error":
             total, before, added = args
             return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]

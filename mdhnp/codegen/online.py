@@ -57,7 +57,7 @@ def emit_online(h: Rows, c: Context) -> None:
     s.name_places()
     watched = watch(c)
     seen = None
-    if watched is not None and not (products.weighing and products.weighing.same):
+    if watched is not None and not (s.weighing and s.weighing.same):
         seen = b.declare("seen", splat(Const("0.0", _SINGLE), 2))
     products.copy_queries(watched)
     queries = products.load_queries() if s.atom.packed > 1 else None
@@ -70,7 +70,7 @@ def emit_online(h: Rows, c: Context) -> None:
         products.fill(variable(_FILLED) * s.points, b.let(_SLOT, variable(_FILLED) % STAGES))
     with b.part() as work:
         slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
-        if watched is not None and products.weighing is None:
+        if watched is not None and s.weighing is None:
             products.look(watched, slot)
         scores = lambda: _seen(s, products.scores_by_atoms(slot, queries), seen)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
@@ -115,7 +115,12 @@ def _tile(
             counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(some)] for some in left]
             _add_result(s, begin, result(tuple(map(tuple, counted))), exact=exact)
         else:
+            usual, weighs = s.build.exponential, s.weighing is not None and n in s.weighing.steps
+            # Beside sums of 1 at least, since the largest weight is 1, float16 has no use for subnormal ones.
+            if weighs and s.atom.packed > 1 and usual == "exp_of_rounded":
+                s.build.exponential = "exp_or_nothing"
             s.step(n, begin)
+            s.build.exponential = usual
     for before, after in form.carried:
         if after not in form.graph.values(f.result.step):
             _assign(s, s.values[before], s.values[after])
@@ -191,10 +196,10 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
     """
     carried = {before: s.values[before] for before, _ in s.form.carried}
     totals = [v for some in carried.values() for one in some for v in one if v.lanes > 1]
-    if products.weighing is not None:
+    if s.weighing is not None:
         with s.build.when([Truth(_some_are_small(s))]):
             products.look_at_values(watched)
-        totals.append(s.build.name("seen", _largest(carried[products.weighing.largest])))
+        totals.append(s.build.name("seen", _largest(carried[s.weighing.largest])))
     totals += [] if seen is None else [seen]
     tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, _SINGLE))
     s.build.add(Declare(tiles, ZERO))

@@ -12,14 +12,14 @@ import numpy as np
 
 from mdhnp.codegen.access import Point, load
 from mdhnp.codegen.factors import BITS, look, parts
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.matrices import ACROSS, DOWN
-from mdhnp.schedule.online import Multiplied, sizes, stride, together, weighing
+from mdhnp.schedule.online import Multiplied, sizes, stride, together
 from mdhnp.schedule.schedule import Schedule
 
 _SINGLE = np.dtype(np.float32)
@@ -35,6 +35,13 @@ Sums = Sequence[Sequence[Register]]
 Columns = Callable[..., Sums]
 
 
+def _lanes(value: Value) -> list[Value]:
+    """The lanes of a vector, one by one."""
+    if value.lanes == 1:
+        return [value]
+    return [one for u in (False, True) for one in _lanes(half(value, value.lanes // 2, upper=u))]
+
+
 class Products:
     """The local memory of factors, and sums of their products."""
 
@@ -48,8 +55,6 @@ class Products:
             Buffer(f"{name}_l", dtype, "local", packed=packed) for name in ("queries", "first", "second")
         )
         self._factors = (f.scores, self._first), (f.result, self._second)
-        #: If so, right factors are not looked at: what their parts lack shows in results, if anywhere.
-        self.weighing = weighing(f)
         for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
             s.build.add(AllocLocal(buffer, size, aligned=True))
         #: Where scores wait that are multiplied without instructions.
@@ -58,16 +63,18 @@ class Products:
     def copy_queries(self, watched: Register | None) -> None:
         """Compute the left factor of scores for all rows of the work-group."""
         b, n, apart = self._build, self._s.fragments.queries, stride(self._atom, self._terms)
-        e = Var("e", None, 0, self._s.rows * self._terms - 1)
-        end = Compare(variable(e), "<", constant(self._s.rows * self._terms))
+        lanes = WIDEST // self._atom.itemsize
+        each = self._terms // lanes
+        e = Var("e", None, 0, self._s.rows * each - 1)
+        end = Compare(variable(e), "<", constant(self._s.rows * each))
         with b.loop(e, self._s.item, end, self._s.c.s.work_items):
-            row, column = b.named("y", variable(e) // self._terms), b.named("x", variable(e) % self._terms)
+            row, column = b.named("y", variable(e) // each), b.named("x", variable(e) % each * lanes)
             at = b.named("at", self._s.kept(self._s.first + row))
-            (value,) = self._s.apply(n, self._s.form.mdhoms[n].scalar, 0, 0, self._s.point(n, at, column), {})
-            value = b.name("q", value)
+            (value,) = self._s.apply(n, self._s.form.mdhoms[n].scalar, 0, 0, self._s.point(n, at, column, lanes), {})
+            value = b.name("q", splat(value, lanes))
             if watched is not None:
-                look(self._s.c, watched, [value], _BELOW if self.weighing else "")
-            b.add(Store(replace(self._queries, phase=1), row * apart + column, value))
+                look(self._s.c, watched, _lanes(value), _BELOW if self._s.weighing else "")
+            b.add(Store(replace(self._queries, phase=1), row * apart + column, value, ONE))
 
     def fill(self, begin: Index, slot: Index) -> None:
         """Start to copy the tiles of both right factors from a point on."""
@@ -101,10 +108,8 @@ class Products:
         e = Var("e", None, 0, self._s.all * each - 1)
         end = Compare(variable(e), "<", constant(self._s.all * each))
         with b.loop(e, self._s.item, end, self._s.c.s.work_items):
-            found: list[Value] = [b.name("seen", self._of_right(one, variable(e) // each, variable(e) % each * lanes))]
-            while found[0].lanes > 1:
-                found = [half(value, value.lanes // 2, upper=u) for value in found for u in (False, True)]
-            look(self._s.c, watched, found)
+            value = b.name("seen", self._of_right(one, variable(e) // each, variable(e) % each * lanes))
+            look(self._s.c, watched, _lanes(value))
 
     def look(self, watched: Register, slot: Index) -> None:
         """Look at what the work-item has copied of the current tiles."""

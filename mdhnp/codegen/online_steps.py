@@ -17,7 +17,7 @@ from mdhnp.codegen.scalar import emit
 from mdhnp.mdh import Function
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.matrices import ACROSS, DOWN
-from mdhnp.schedule.online import Fragments
+from mdhnp.schedule.online import Fragments, weighing
 from mdhnp.schedule.schedule import Schedule
 
 #: Rows of a lane, and columns of a block.
@@ -34,6 +34,8 @@ class Steps:
         self.fragments, self.form, self.c, self.build, self.atom = f, f.form, c, c.build, ATOMS[c.s.atom]
         self.row = f.form.shared[-1][-1]
         self.rows, self.points = c.s.local_tile[self.row], c.s.local_tile[c.s.streamed]
+        #: If so, right factors are not looked at: what their parts lack shows in results, if anywhere.
+        self.weighing = weighing(f)
         #: Of rows, and of points that are streamed, how many there are.
         self.count, self.all = c.h.extents[self.row], f.form.mdhoms[f.result.step].extents[f.result.terms]
         self.ragged = self.all % self.points > 0

@@ -47,8 +47,8 @@ def emit(
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
             values[n] = in_type("retype", args[0], HALF)
-        elif builder.powers and _is_of_rounded(function, step):
-            values[n] = Apply("exp_of_rounded", tuple(args), step.dtype, args[0].lanes)
+        elif _is_of_rounded(function, step):
+            values[n] = Apply(builder.exponential, tuple(args), step.dtype, args[0].lanes)
         else:
             values[n] = _operation(step, args)
         if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):

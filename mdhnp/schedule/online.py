@@ -66,6 +66,8 @@ class Fragments(NamedTuple):
 class Weighing(NamedTuple):
     """What is known of scores that are nothing but exponents of weights."""
 
+    #: The steps that give weights, and that correct earlier ones.
+    steps: frozenset[int]
     #: The largest exponent of a row, as it is carried.
     largest: int
     #: Whether exponents are scores as they are, or no scores: then scores that are too large show in the largest.
@@ -175,7 +177,9 @@ def weighing(f: Fragments) -> Weighing | None:
     if finish is not None and steepness(finish, 0) > _STEEPEST:
         return None
     carried = next(before for before, after in f.form.carried if after in largest)
-    return Weighing(carried, finish is None or _is_choice(finish, finish.results[0]))
+    return Weighing(
+        frozenset([found[1], *graph.readers(top)]), carried, finish is None or _is_choice(finish, finish.results[0])
+    )
 
 
 def _is_choice(f: Function, n: int) -> bool:
@@ -326,7 +330,7 @@ def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
         if found is None:
             continue
         # Of numbers in two parts, more of a tile are split at once, where registers are enough.
-        many = atom.split and found.form.mdhoms[found.result.step].extents[found.result.columns] <= _FEW
+        many = not atom.split or found.form.mdhoms[found.result.step].extents[found.result.columns] <= _FEW
         for points in sorted(_POINTS, reverse=many):
             for rows in _ROWS:
                 if prod(h.extents) and rows <= max(h.extents[h.shared[-1][-1]], _ROWS[0]):

@@ -62,6 +62,10 @@ class Const:
     lanes: int = 1
 
 
+#: Operations that give exponentials.
+Exponential = Literal["exp", "exp_of_rounded", "exp_or_nothing"]
+
+
 @dataclass(frozen=True, slots=True)
 class Apply:
     """An operation on values, of which scalars are broadcast to the lanes of the others.
@@ -83,6 +87,7 @@ class Apply:
     pack_bytes       the same of a byte of each of four integers, whose number is the fifth operand
     multiply_add     a product and what is added to it, rounded once
     exp_of_rounded   an exponential whose operand is rounded once more
+    exp_or_nothing   the same, 0 where that is a subnormal number
     rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
     ================ ==========================================================================================
     """

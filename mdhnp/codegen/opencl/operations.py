@@ -23,7 +23,7 @@ from mdhnp.codegen.opencl.ctypes import (
     vector_name,
 )
 from mdhnp.codegen.opencl.prelude import ALWAYS_INLINE, Helpers, is_wide
-from mdhnp.codegen.opencl.ptx import EXPONENTIAL, EXTREMA
+from mdhnp.codegen.opencl.ptx import EXPONENTIALS, EXTREMA
 
 DType = np.dtype[Any]
 Build = Callable[[DType, Sequence[Text], int], Text]
@@ -52,7 +52,7 @@ _CALLS = {
     "power": "pow", "multiply_add": "fma",
 }  # fmt: skip
 #: Operations that helper functions compute: for any type, for integers only, and for floats where devices have them.
-_HELPED = frozenset({"floor_divide", "remainder", "exp_of_rounded"})
+_HELPED = frozenset({"floor_divide", "remainder", *EXPONENTIALS})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
 _EXTREMA = frozenset({"maximum", "minimum"})
 
@@ -68,7 +68,7 @@ _FLOAT_DIV = (
 #: unsigned one that integers wrap around in.
 _ELEMENTWISE = {
     **{(op, "f"): (op, 2, body) for op, body in EXTREMA.items()},
-    ("exp_of_rounded", "f"): ("exp_of_rounded", 1, EXPONENTIAL),
+    **{(op, "f"): (op, 1, body) for op, body in EXPONENTIALS.items()},
     ("power", "i"): ("int_power", 2, _INVERSE_POWER + _POWER),
     ("power", "u"): ("int_power", 2, _POWER),
     # The smallest integer divided by -1 traps where it is not avoided.

@@ -18,8 +18,11 @@ EXTREMA = {
     for op in ("maximum", "minimum")
 }
 
-#: The body of a function of a float: 2 to the power of that by log2(e), which is off by 2^-22 of itself.
-EXPONENTIAL = 'float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.44269504f)); return r;'
+#: Bodies of functions of a float: 2 to the power of that by log2(e), which is off by 2^-22 of itself.
+EXPONENTIALS = {
+    op: f'float r; asm("ex2.approx.{kind} %0, %1;" : "=f"(r) : "f"(a * 1.44269504f)); return r;'
+    for op, kind in (("exp_of_rounded", "f32"), ("exp_or_nothing", "ftz.f32"))
+}
 
 #: Bytes that are copied asynchronously, at least and at most.
 _LEAST, _AT_ONCE = 4, 16

@@ -165,13 +165,13 @@ class _Kernel:
         buffer, value, space = s.buffer, self._values.value(s.value), SPACES[s.buffer.space]
         kind = local_type if buffer.space == "local" else memory_type
         name, offset, stride = kind(value.dtype), self._values.index(s.offset), self._values.index(s.stride)
+        place = f"(__local half *){buffer.name}" if buffer.packed else buffer.name
         if s.imaginary is not None:
             function, other = self._helpers.scatter_pairs(name, value.lanes, space), self._values.value(s.imaginary)
             self._line(f"{function}({buffer.name} + {offset}, {value.text}, {other.text});")
         elif buffer.values:
             self._line(f"{buffer.name}[{offset}] = {value.text};")
         elif value.lanes == 1 and value.dtype == HALF and (buffer.space == "global" or buffer.packed):
-            place = f"(__local half *){buffer.name}" if buffer.packed else buffer.name
             self._line(f"vstore_half_rte({value.text}, {offset}, {place});")
         elif value.lanes == 1:
             text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
@@ -180,8 +180,8 @@ class _Kernel:
             function = self._helpers.scatter(name, value.lanes, space, rest=s.done is not None)
             count = self._values.index(s.done or s.valid or constant(value.lanes))
             self._line(f"{function}({buffer.name} + {offset}, {stride}, {count}, {_stored(value)});")
-        elif name == "half":
-            at = f"{buffer.name} + {offset}"
+        elif name == "half" or buffer.packed:
+            at = f"{place} + {offset}"
             self._line(f"{self._helpers.stored_half(at, _stored(value), value.lanes, space)};")
         else:
             at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
