@@ -18,7 +18,7 @@ from schedules import CAPS
 import mdhnp
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
-from mdhnp.fusion.bounds import last_that_counts
+from mdhnp.fusion.bounds import apart, last_that_counts
 from mdhnp.fusion.rewrite import rewriting
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.maps import WRITTEN_OUT
@@ -270,6 +270,11 @@ def test_from_where_on_nothing_counts(function: Any, until: int | None) -> None:
         (found,) = f.evaluate([np.ones((40, 40), np.float32)], [rows, points])
         counts = np.broadcast_to(found > -INF, (40, 40))
         assert not counts[points > rows + until].any() and counts[20, 20 + until]
+    parts = apart(f, 1, 0)
+    if parts is not None:
+        assert (parts[0], counts.tolist()) == (until, (points <= rows + until).tolist())
+        bare = np.broadcast_to(parts[1].evaluate([np.ones((40, 40), np.float32)], [rows, points])[0], (40, 40))
+        np.testing.assert_array_equal(parts[2].evaluate([bare], [rows, points])[0], found)
 
 
 def test_tiles_in_which_nothing_counts_are_left_out(device: Device) -> None:

@@ -94,6 +94,13 @@ def _reduced(name: str, axes: tuple[int, ...], *shape: int) -> GpuCase:
     return _shaped(case, "reductions", f"{name} over {axes}", shape, partial(streams.reduced, name, axes))
 
 
+def _attention(queries: int, keys: int, features: int, dtype: str, *, causal: bool = False) -> GpuCase:
+    shown, title = f"16 × {queries}, {keys}, {features}", f"attention, {dtype}" + (", causal" if causal else "")
+    name = f"gpu-attention-{dtype}{'-causal' if causal else ''}-{queries}-{keys}-{features}"
+    made = partial(products.attention, queries, keys, features, dtype, causal=causal)
+    return GpuCase(name, "attention", title, shown, made)
+
+
 def _fused(make: Callable[[], Fusion]) -> Problem:
     return streams.fused(make())
 
@@ -214,6 +221,14 @@ _CASES = (
         GpuCase(f"gpu-fuse-{name}", "fused", title, extents, partial(_fused, make))
         for name, (title, extents, make) in FUSIONS.items()
     ),
+    *(
+        _attention(n, n, features, dtype, causal=causal)
+        for dtype in ("float32", "float16")
+        for n in (1024, 4096, 16384)
+        for features in (64, 128)
+        for causal in (False, True)
+    ),
+    *(_attention(1, 8192, features, dtype) for dtype in ("float32", "float16") for features in (64, 128)),
     _shaped("relax-2048", "others", "iterate, 100 Jacobi steps", (2048, 2048), partial(streams.relaxed, 100)),
     _shaped("relax-256", "others", "iterate, 100 Jacobi steps", (256, 256, 256), partial(streams.relaxed, 100)),
     GpuCase("gpu-log-sum-exp", "others", "log-sum-exp product", "1024³", partial(products.log_sum_exp, 1024)),

@@ -12,7 +12,7 @@ from benchmarks.gpu.problems import Peer, Problem, by_cupy, by_torch, compiled, 
 from benchmarks.problem import Call
 
 __all__ = [
-    "contraction", "convolution", "dot", "gemm", "gemv", "layer", "log_sum_exp", "min_plus", "widened",
+    "attention", "contraction", "convolution", "dot", "gemm", "gemv", "layer", "log_sum_exp", "min_plus", "widened",
 ]  # fmt: skip
 
 
@@ -138,6 +138,39 @@ def convolution(n: int, c: int, h: int, w: int, k: int) -> Problem:
         definition,
         {"cuDNN, conv2d": by_torch(lambda torch, *given: torch.nn.functional.conv2d(*given))},
         2 * n * k * h * w * c * 9,
+    )
+
+
+#: PyTorch's kernels for attention, each with what it takes between values and the probability of dropout.
+_ATTENTION = {"flash": (), "cudnn": (None, False), "efficient": (None, False)}
+
+
+def attention(queries: int, keys: int, features: int, dtype: str, *, causal: bool = False) -> Problem:
+    """Attend from queries to keys in 16 heads."""
+    shapes = [(1, 16, n, features) for n in (queries, keys, keys)]
+
+    def head(torch: Any, q: Any, k: Any, v: Any) -> Any:
+        scores = q @ k.T * features**-0.5
+        if causal:
+            scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
+        return scores.softmax(-1) @ v
+
+    def definition(torch: Any, q: Any, k: Any, v: Any) -> Any:  # a head at a time: all scores may be too many
+        return torch.stack([head(torch, *some) for some in zip(q[0], k[0], v[0], strict=True)])[None]
+
+    def peer(name: str, given: tuple[Any, ...]) -> Peer:
+        def text(torch: Any, *tensors: Any) -> Any:
+            function = getattr(torch.ops.aten, f"_scaled_dot_product_{name}_attention")
+            return function(*tensors, *given, 0.0, causal)[0]
+
+        return by_torch(text)
+
+    return Problem(
+        operands(dtype, *shapes),
+        partial(mdhnp.attention, causal=causal),
+        definition,
+        {f"torch, {name}": peer(name, given) for name, given in _ATTENTION.items()},
+        4 * 16 * queries * keys * features // (2 if causal else 1),
     )
 
 

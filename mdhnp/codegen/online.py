@@ -25,11 +25,13 @@ from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
 from mdhnp.codegen.ir.values import BOOL, Apply, Const, Register, Value, half, in_type, splat
 from mdhnp.codegen.layers import group_ids
 from mdhnp.codegen.online_products import SMALLER, Columns, Products
-from mdhnp.codegen.online_steps import RowValues, Steps
+from mdhnp.codegen.online_steps import HALVES, RowValues, Steps
 from mdhnp.codegen.reduce import Accumulators
 from mdhnp.codegen.scalar import applied
+from mdhnp.fusion.bounds import apart
 from mdhnp.mdh import Function, Rows
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.online import STAGES, fragments
 
 _FILLED, _ROUND, _AGAIN = (
@@ -109,7 +111,7 @@ def _tile(
     form, f = s.form, s.fragments
     for n in range(form.begin, form.end):
         if n == f.scores.step:
-            s.values[form.graph.values(n)[0]] = _finished(s, n, begin, scores())
+            s.values[form.graph.values(n)[0]] = _finished(s, n, begin, scores(), exact=exact)
         elif n == f.result.step:
             left = s.values[form.graph.steps[n].inputs[f.result.left[0]]]
             counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(some)] for some in left]
@@ -132,14 +134,27 @@ def _assign(s: Steps, targets: RowValues, values: RowValues) -> None:
             s.build.assign(target, value)
 
 
-def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]]) -> RowValues:
+def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]], *, exact: bool) -> RowValues:
+    """Scores as they are used; a mask is applied only where it leaves out something for a row of the subgroup."""
     finish = s.form.mdhoms[n].finish
     if finish is None:
         return tuple(map(tuple, sums))
-    return tuple([
-        tuple([s.mapped(n, finish, p, block, begin, {0: v}, 1)[0] for block, v in enumerate(some)])
-        for p, some in enumerate(sums)
-    ])  # fmt: skip
+
+    def mapped(f: Function, values: Sequence[Sequence[Register]]) -> RowValues:
+        each = [
+            [s.mapped(n, f, p, block, begin, {0: v}, 1)[0] for block, v in enumerate(some)]
+            for p, some in enumerate(values)
+        ]
+        return tuple(map(tuple, each))
+
+    parts = None if exact else apart(finish, s.form.streamed[n], s.form.shared[n][-1])
+    if parts is None:
+        return mapped(finish, sums)
+    until, bare, mask = parts
+    found = tuple([tuple([s.build.declare("s", v) for v in some]) for some in mapped(bare, sums)])
+    with s.build.when([Compare(begin + (s.points - 1), ">", s.first + s.warp * (DOWN * HALVES) + until)]):
+        _assign(s, found, mapped(mask, found))
+    return found
 
 
 def _add_result(s: Steps, begin: Index, product: Columns, *, exact: bool) -> None:

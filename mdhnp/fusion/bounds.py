@@ -3,8 +3,12 @@
 So a causal mask, written as ``np.where(j <= i, scores, -np.inf)``, says that most tiles hold nothing that counts.
 """
 
+from dataclasses import replace
+
 from mdhnp.mdh import Function
-from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.function import Instruction, literal_value
+
+_COMPARISONS = ("less", "less_equal", "greater", "greater_equal")
 
 
 def last_that_counts(f: Function, dim: int, row: int) -> int | None:
@@ -12,12 +16,33 @@ def last_that_counts(f: Function, dim: int, row: int) -> int | None:
     return _until(f, f.results[0], dim, row) if len(f.results) == 1 else None
 
 
+def apart(f: Function, dim: int, row: int) -> tuple[int, Function, Function] | None:
+    """Take the mask off a function that is -inf just where index(dim) > index(row) + c; None where it has no such mask.
+
+    Gives c, the function without it, and the mask as a function of the first parameter.
+    """
+    root = f.body[f.results[0]]
+    if len(f.results) > 1 or root.op != "where" or f.body[root.args[0]].op not in _COMPARISONS:
+        return None
+    condition, value, other = root.args
+    until, first = _holds_until(f, condition, dim, row), Instruction("param", (), f.parameters[0])
+    if until is None or not _is_nothing(f, other) or root.dtype != first.dtype:
+        return None
+    masked = (*f.body[:value], first, *f.body[value + 1 :])
+    return until, replace(f, results=(value,)), replace(f, body=masked)
+
+
+def _is_nothing(f: Function, n: int) -> bool:
+    step = f.body[n]
+    return step.op == "const" and literal_value(step.literal, step.dtype) == -float("inf")
+
+
 def _until(f: Function, n: int, dim: int, row: int) -> int | None:
     step = f.body[n]
     if step.op != "where":
         return None
     condition, value, other = step.args
-    if f.body[other].op != "const" or literal_value(f.body[other].literal, f.body[other].dtype) != -float("inf"):
+    if not _is_nothing(f, other):
         return None
     return _least(_holds_until(f, condition, dim, row), _until(f, value, dim, row))
 
@@ -31,7 +56,7 @@ def _holds_until(f: Function, n: int, dim: int, row: int) -> int | None:
     step = f.body[n]
     if step.op in ("logical_and", "bitwise_and"):
         return _least(*[_holds_until(f, a, dim, row) for a in step.args])
-    if step.op not in ("less", "less_equal", "greater", "greater_equal"):
+    if step.op not in _COMPARISONS:
         return None
     low, high = [_affine(f, a) for a in (step.args if step.op.startswith("less") else step.args[::-1])]
     if low is None or high is None:
