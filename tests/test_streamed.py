@@ -243,6 +243,16 @@ def test_tiles_that_overflow_and_do_not_count_leave_nothing(device: Device) -> N
     np.testing.assert_allclose(got[others], want[others], rtol=1e-4, atol=1e-5)
 
 
+def test_weights_that_are_subnormal_numbers_are_0_on_cpus(device: Device) -> None:
+    q, k, v = _operands((), 128, 300, 16)
+    bias = np.full((128, 300), np.float32(-95))
+    bias[:, 7], v[7], q[:] = 0, 0, 0
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        got = mdhnp.fuse(_biased)(q, k, v, bias)
+    assert abs(got).max() < 1e-39
+    assert not got.any() or device.caps.kind == "gpu"
+
+
 INF = np.float32(np.inf)
 
 

@@ -125,6 +125,8 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     largest float.
     """
     b = c.build
+    if not is_wide(c.s):
+        _no_doubt(c)
     summed: Value | None = None
     for result in chain(*total.values):
         none = nothing(result)
@@ -135,12 +137,15 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     small = _is_small(watched)
     first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
-    return somebody_finds(c, strange)
+    return _agreed(c, strange)
 
 
 def somebody_finds(c: Context, strange: Value) -> Value:
     """Whether some work-item of the group finds something strange."""
-    if not is_wide(c.s):
-        _no_doubt(c)
+    _no_doubt(c)
+    return _agreed(c, strange)
+
+
+def _agreed(c: Context, strange: Value) -> Value:
     _doubt_where(c, strange)
     return Apply("not_equal", (Load(_DOUBT, ZERO), Const("0", _DOUBT.dtype)), BOOL)

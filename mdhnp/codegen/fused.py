@@ -175,7 +175,9 @@ def emit_rows(h: Rows, c: Context) -> None:
                 c.build.let(_first(c, d), least(c.at(d, "l"), constant(c.h.extents[d] - c.s.local_tile[d])))
         _emit_each(c, shared, each[: h.begin])
         with _tiles(h, c, c.s.streamed):
-            _emit_each(c, (*shared, c.s.streamed), each[h.begin : h.end])
+            for n in range(h.begin, h.end):
+                with c.build.weighing(n in h.weights):
+                    _emit_each(c, (*shared, c.s.streamed), [each[n]])
         _emit_each(c, shared, each[h.end :])
 
 

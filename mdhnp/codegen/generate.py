@@ -162,10 +162,10 @@ class _Build:
         partial: bool = False,
     ) -> None:
         """Build one kernel."""
-        build = Builder(exponential="exp_of_rounded" if self._takes_powers(h) else "exp")
         c = Context(
-            h.loops, s, self.default is None, self.caps.subgroup, build=build, async_copies=self.caps.async_copies
-        )
+            h.loops, s, self.default is None, self.caps.subgroup, build=Builder(powers=self._takes_powers(h)),
+            async_copies=self.caps.async_copies,
+        )  # fmt: skip
         if partial:
             c = replace(c, output_offset=_group_offset(c))
         for view in h.inputs:

@@ -117,12 +117,9 @@ def _tile(
             counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(some)] for some in left]
             _add_result(s, begin, result(tuple(map(tuple, counted))), exact=exact)
         else:
-            usual, weighs = s.build.exponential, s.weighing is not None and n in s.weighing.steps
-            # Beside sums of 1 at least, since the largest weight is 1, float16 has no use for subnormal ones.
-            if weighs and s.atom.packed > 1 and usual == "exp_of_rounded":
-                s.build.exponential = "exp_or_nothing"
-            s.step(n, begin)
-            s.build.exponential = usual
+            # Float16 has no use for small weights.
+            with s.build.weighing(n in form.weights and s.atom.packed > 1):
+                s.step(n, begin)
     for before, after in form.carried:
         if after not in form.graph.values(f.result.step):
             _assign(s, s.values[before], s.values[after])

@@ -8,7 +8,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CTextCall, Register, Value, in_type
+from mdhnp.codegen.ir.values import BOOL, HALF, Address, Apply, Const, CTextCall, Register, Value, in_type, splat
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, Instruction
@@ -18,6 +18,8 @@ _SINGLE = np.dtype(np.float32)
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
 #: What leaves whole numbers as they are.
 _ROUNDING = frozenset({"floor", "ceil", "trunc", "rint"})
+#: Of float32, the exponent of its least normal number, rounded up.
+_LEAST_EXPONENT = "-87.33654"
 #: Operations that round their results.
 _ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "sqrt"})
 
@@ -47,8 +49,8 @@ def emit(
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
             values[n] = in_type("retype", args[0], HALF)
-        elif _is_of_rounded(function, step):
-            values[n] = Apply(builder.exponential, tuple(args), step.dtype, args[0].lanes)
+        elif (builder.powers or builder.weighs) and _is_of_rounded(function, step):
+            values[n] = _exponential(args[0], builder)
         else:
             values[n] = _operation(step, args)
         if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):
@@ -67,6 +69,18 @@ def _called(function: Function, n: int, args: tuple[Value, ...], builder: Builde
     returned = tuple([builder.register(name, function.body[m].dtype) for m in same])
     builder.add(CallInto(text, returned))
     return dict(zip(same, returned, strict=True))
+
+
+def _exponential(x: Value, builder: Builder) -> Value:
+    """An exponential of float32; of one that weighs nothing but 0, where it would be a subnormal number.
+
+    Processors take a hundred times as long to compute those, and with them.
+    """
+    if builder.powers:
+        return Apply("exp_or_nothing" if builder.weighs else "exp_of_rounded", (x,), x.dtype, x.lanes)
+    x, zero = builder.name("x", x), splat(Const("0.0", _SINGLE), x.lanes)
+    small = Apply("less", (x, Const(_LEAST_EXPONENT, _SINGLE)), BOOL, x.lanes)
+    return applied("where", small, zero, Apply("exp", (applied("where", small, zero, x),), x.dtype, x.lanes))
 
 
 def applied(op: str, *args: Value) -> Apply:

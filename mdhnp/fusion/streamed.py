@@ -46,6 +46,8 @@ class Streamed(Rows):
     carried: tuple[tuple[int, int], ...]
     #: How far beyond a row's index the last point is that counts, if all points count for none of the rows.
     until: int | None
+    #: Steps whose exponentials are factors of what is combined, the largest of them 1.
+    weights: frozenset[int]
 
 
 @lru_cache(maxsize=64)
@@ -109,6 +111,8 @@ class _Made(NamedTuple):
     outputs: tuple[int, ...]
     #: The dimension that is streamed, or -1.
     dim: int
+    #: Whether its exponential is a factor of what is combined.
+    weighs: bool
 
 
 class _Form:
@@ -147,13 +151,16 @@ class _Form:
         fields = found.graph, found.extents, found.inputs, found.outputs, found.shared
         ends = [n for n in self._ends if n is not None]
         until = max(ends) if len(ends) == len(self._ends) else None
-        return Streamed(*fields, dims, self._dims[-1], begin, end, carried, until)
+        weights = frozenset([n for n, one in enumerate(made) if one.weighs])
+        return Streamed(*fields, dims, self._dims[-1], begin, end, carried, until, weights)
 
-    def _add(self, part: list[_Made], h: MdHom, inputs: Sequence[int], dim: int = -1) -> tuple[int, ...]:
+    def _add(
+        self, part: list[_Made], h: MdHom, inputs: Sequence[int], dim: int = -1, *, weighs: bool = False
+    ) -> tuple[int, ...]:
         """Add a step to one of the parts, and give the numbers of its results."""
         outputs = tuple(range(self._count, self._count + len(h.outputs)))
         self._count += len(outputs)
-        part.append(_Made(Step(h, tuple(inputs)), outputs, dim))
+        part.append(_Made(Step(h, tuple(inputs)), outputs, dim, weighs))
         return outputs
 
     def _add_step(self, n: int) -> bool:
@@ -180,7 +187,8 @@ class _Form:
         self._kinds[values[0]] = kind
         self._bounds[values[0]] = last_that_counts(h.finish or h.scalar, dim, self._h.shared[n][-1])
         inputs, views = self._operands(n)
-        self._place[values[0]] = self._add(self._tile, replace(h, inputs=views), inputs, dim)[0]
+        weighs = kind is not None and kind.name == "scaled" and [one.op for one in h.scalar.body].count("exp") == 1
+        self._place[values[0]] = self._add(self._tile, replace(h, inputs=views), inputs, dim, weighs=weighs)[0]
         return kind is not None
 
     def _is_normalised(self, n: int) -> bool:
@@ -263,7 +271,7 @@ class _Form:
         self._late.add(value)
         self._kinds[value] = None
         if self._is_largest(n, kind):
-            correction, subtracted, top = self._add(self._tile, _turned(like), [start, carried])
+            correction, subtracted, top = self._add(self._tile, _turned(like), [start, carried], weighs=True)
             self._kinds[value] = Kind("largest", value, kind.of)
             self._corrections[value], self._subtracted[value], carried = correction, subtracted, top
         self._carried.append((start, carried))

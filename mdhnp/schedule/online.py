@@ -66,8 +66,6 @@ class Fragments(NamedTuple):
 class Weighing(NamedTuple):
     """What is known of scores that are nothing but exponents of weights."""
 
-    #: The steps that give weights, and that correct earlier ones.
-    steps: frozenset[int]
     #: The largest exponent of a row, as it is carried.
     largest: int
     #: Whether exponents are scores as they are, or no scores: then scores that are too large show in the largest.
@@ -177,9 +175,7 @@ def weighing(f: Fragments) -> Weighing | None:
     if finish is not None and steepness(finish, 0) > _STEEPEST:
         return None
     carried = next(before for before, after in f.form.carried if after in largest)
-    return Weighing(
-        frozenset([found[1], *graph.readers(top)]), carried, finish is None or _is_choice(finish, finish.results[0])
-    )
+    return Weighing(carried, finish is None or _is_choice(finish, finish.results[0]))
 
 
 def _is_choice(f: Function, n: int) -> bool:

@@ -11,15 +11,17 @@ import numpy as np
 from mdhnp.codegen.ir.accesses import Accesses
 from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
 from mdhnp.codegen.ir.statements import Assign, Body, Comment, Declare, For, If, Let, Scope, Stmt, Store, Test
-from mdhnp.codegen.ir.values import Exponential, Load, LoadRow, Register, Value
+from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
 
 
 class Builder:
     """The statements of one kernel as they come."""
 
-    def __init__(self, *, exponential: Exponential = "exp") -> None:
-        #: What exponentials of float32 are whose operands were rounded before.
-        self.exponential = exponential
+    def __init__(self, *, powers: bool = False) -> None:
+        #: Whether exponentials of what was rounded may be made of powers of two, which round it once more.
+        self.powers = powers
+        #: Whether exponentials weigh terms of a sum, of which the largest weighs 1: then subnormal ones are nothing.
+        self.weighs = False
         self._bodies: list[list[Stmt]] = [[]]
         #: Of each body the loads that have a name for all who need them.
         self._shared: list[dict[Load | LoadRow, Register]] = [{}]
@@ -55,6 +57,13 @@ class Builder:
         with self.part() as body:
             yield
         self.add(statement(tuple(body)))
+
+    @contextmanager
+    def weighing(self, weighs: bool) -> Iterator[None]:
+        """Statements whose exponentials weigh terms, if they do."""
+        self.weighs = weighs
+        yield
+        self.weighs = False
 
     def block(self) -> AbstractContextManager[None]:
         return self._inside(Scope)

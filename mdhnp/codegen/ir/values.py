@@ -62,10 +62,6 @@ class Const:
     lanes: int = 1
 
 
-#: Operations that give exponentials.
-Exponential = Literal["exp", "exp_of_rounded", "exp_or_nothing"]
-
-
 @dataclass(frozen=True, slots=True)
 class Apply:
     """An operation on values, of which scalars are broadcast to the lanes of the others.
