@@ -86,8 +86,8 @@ def computing_times(h: Computation, caps: DeviceCaps, machine: Machine) -> tuple
 
 
 def is_slower_than_apart(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
-    """Whether products in one kernel, with nothing to correct between them, take longer than one by one."""
-    together = online_seconds(h, s) if isinstance(h, Rows) else 0.0
+    """Whether products in one kernel, with nothing to correct between them or few rows, take longer than one by one."""
+    together = online_seconds(h, s, caps) if isinstance(h, Rows) else 0.0
     return together > 0 and together > sum([_modelled(canonical(one), caps) for one in h.mdhoms])
 
 

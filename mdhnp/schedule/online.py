@@ -31,6 +31,10 @@ STAGES = 2
 #: Operations a second, of multiplications and additions, where no tile corrects what those before combined: fitted to
 #: float32 on an NVIDIA H200, for which products that are kernels of their own have wider instructions.
 _RATE = 24e12
+#: The same of one work-group of attention's, where not each unit has one (NVIDIA H200), by the instruction's operand.
+_ALONE = {"float32": 0.35e12, "float16": 1.2e12}
+#: Scores that may be in memory so that all units have work: so many times what is read.
+_LARGER = 4
 #: Columns of an instruction's block; bytes that are copied at once, at least.
 _BLOCK, _LEAST = 8, 4
 #: How much exponents of weights grow with a score, at most, where keys are not looked at.
@@ -311,12 +315,23 @@ def online_schedule(h: Rows, f: Fragments, atom: str, rows: int, points: int) ->
     return replace(plain, atom=atom, atom_dims=(shared[-1], columns, f.form.dim), stages=STAGES)
 
 
-def online_seconds(h: Rows, s: Schedule) -> float:
-    """Return the seconds of an online form by matrix instructions whose tiles correct nothing; 0 for all others."""
+def online_seconds(h: Rows, s: Schedule, caps: DeviceCaps) -> float:
+    """Return the seconds of an online form by matrix instructions where these may be too many, else 0.
+
+    That is where tiles correct nothing, and where work-groups are fewer than units.
+    """
     found = fragments(h, ATOMS[s.atom]) if s.atom else None
-    if found is None or len(found.form.carried) > 1:
+    if found is None:
         return 0.0
-    return 2 * sum([found.form.mdhoms[one.step].points for one in (found.scores, found.result)]) / _RATE
+    first, second = (found.form.mdhoms[one.step] for one in (found.scores, found.result))
+    operations = 2 * (first.points + second.points)
+    if len(found.form.carried) == 1:
+        return operations / _RATE
+    (rows, _), count, groups = _tile(found, s), first.extents[found.scores.rows], prod(s.num_wg)
+    scores = first.points // first.extents[found.scores.terms]
+    if groups >= caps.compute_units or scores > _LARGER * sum([v.elements() for v in h.inputs]):
+        return 0.0
+    return operations * (-(-count // rows) * rows / count) / groups / _ALONE[ATOMS[s.atom].operand]
 
 
 def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
