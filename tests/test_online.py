@@ -206,7 +206,7 @@ def test_walk(causal: bool) -> None:
 
 
 def test_every_candidate_is_legal_and_computes_the_same() -> None:
-    arrays, _ = _operands(SHAPES["shared keys"])
+    arrays, _ = _operands(SHAPES["heads"])
     h, given = _rows(arrays)
     (stage,) = lowered(h)
     assert isinstance(stage.mdhom, Rows)
@@ -306,6 +306,19 @@ def test_memory_does_not_grow_with_the_keys() -> None:
         (stage,) = lowered(h)
         needed.add(local_memory(stage.mdhom, _first(h), MATRICES))
     assert len(needed) == 1
+
+
+@pytest.mark.parametrize(("dtype", "features", "fits"), [("f4", 64, True), ("f4", 128, False), ("f2", 128, True)])
+def test_what_48_kib_hold(dtype: str, features: int, fits: bool) -> None:
+    small = replace(MATRICES, local_memory=48 << 10)
+    arrays, _ = _operands(((), (), 64, 40, features, features), dtype)
+    h, given = _rows(arrays)
+    (stage,) = lowered(h)
+    found = [s for s in candidates(stage.mdhom, small) if s.atom]
+    assert bool(found) == fits
+    if fits:
+        want = _attention(*[a.astype("f8") for a in arrays])
+        np.testing.assert_allclose(_run(h, given, found[0])[0], want, rtol=0, atol=5e-6 if dtype == "f4" else 2e-3)
 
 
 @pytest.mark.parametrize(

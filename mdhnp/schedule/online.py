@@ -20,8 +20,8 @@ from mdhnp.schedule.matrices import Factor, allowed, axis_of, operands, products
 from mdhnp.schedule.rows import rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 
-#: Rows of a work-group, and points of a tile, the best first (NVIDIA H200).
-_ROWS, _POINTS = (64, 128), (32, 64)
+#: Rows of a work-group, and points of a tile, the best first (NVIDIA H200); the last ones are for little local memory.
+_ROWS, _MANY, _SOME = (64, 128), (64, 32, 16), (32, 64, 16)
 #: Columns of results and terms of scores, at most: more results, or copies, are not near any more.
 _MOST = 128
 #: Columns of results whose sums leave registers for scores of many points.
@@ -342,7 +342,7 @@ def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
             continue
         # Of numbers in two parts, more of a tile are split at once, where registers are enough.
         many = not atom.split or found.form.mdhoms[found.result.step].extents[found.result.columns] <= _FEW
-        for points in sorted(_POINTS, reverse=many):
+        for points in _MANY if many else _SOME:
             for rows in _ROWS:
                 if prod(h.extents) and rows <= max(h.extents[h.shared[-1][-1]], _ROWS[0]):
                     yield online_schedule(h, found, atom.name, rows, points)
