@@ -23,8 +23,8 @@ class Item(Evaluator):
     """One work-item of `count`; `truths` gets what conditions on values are. Ranges of indices are seen elsewhere."""
 
     def __init__(
-        self, group: int, item: int, count: int, memory: dict[str, Array], truths: dict[st.Truth, set[bool]], codes: Codes,
-        functions: Functions,
+        self, group: int, item: int, count: int, memory: dict[str, Array], truths: dict[st.Truth, set[bool]],
+        codes: Codes, functions: Functions,
     ) -> None:  # fmt: skip
         super().__init__({}, None, codes)
         self._functions = functions
