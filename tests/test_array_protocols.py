@@ -163,10 +163,12 @@ def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_functions_of_a_few_lines_are_numpys_of_all_types(name: str) -> None:
+def test_functions_of_a_few_lines_are_numpys_of_all_types(name: str, pytestconfig: pytest.Config) -> None:
+    """Each with every other type, as most functions have several calls here; with `--long` with all."""
+    supported, every = sorted(SUPPORTED, key=str), 1 if pytestconfig.getoption("--long") else 2
     with mdhnp.device("cpu") as where, mdhnp.config(host="auto"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of special values and means of nothing
-        for dtype in sorted(SUPPORTED, key=str):
+        for dtype in supported[[*CALLS].index(name) % every :: every]:
             a = matrix(dtype)
             if dtype.kind == "c" and name.startswith(("round, ", "around")):
                 with pytest.raises(TypeError, match="round: decimals are given, and x has dtype complex"):

@@ -58,7 +58,7 @@ def test_halos_that_arrive_in_a_call_are_what_it_moves_further(cut_always: None)
                 np.testing.assert_allclose((y[3:-1] * y[4:]).numpy(), x[3:-1] * x[4:], rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_boxes_arrive(data: st.DataObject) -> None:
     where = groups()["apart"]()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
 POINTS = 1 << 20
-CASES = 150
+CASES = 100
 MORE = 2000
 
 pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")

@@ -114,7 +114,7 @@ def test_values(where: Device, number: int) -> None:
         assert_same(found if isinstance(found, np.ndarray | np.generic) else found.numpy()[()], wanted, size, terms)
 
     needed = least(lambda: mdhnp.einsum(text, *given, optimize=path, memory_limit=1))
-    for limit in (needed, 2 * needed):
+    for limit in (needed, 2 * needed)[number % 2 :]:
         check(*arrays, memory_limit=limit, optimize=path)
         check(*given, memory_limit=limit, optimize=path)
         said = mdhnp.explain(mdhnp.einsum, text, *given, memory_limit=limit, optimize=path)
