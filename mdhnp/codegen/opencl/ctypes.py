@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.ir.values import BOOL, HALF
+from mdhnp.mdh.ctext import type_name
 
-_NAMES = {
-    "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
-    "f2": "half", "f4": "float", "f8": "double",
-}  # fmt: skip
 #: Wider signed types through which floats become these, so that what they cannot hold wraps around.
 _THROUGH = {np.dtype(t): np.dtype(f"i{w}") for t, w in {"i1": 4, "i2": 4, "u1": 4, "u2": 4, "u4": 8, "u8": 8}.items()}
-_MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
 
 
 @dataclass(frozen=True)
@@ -49,10 +45,12 @@ def memory_type(dtype: np.dtype[Any]) -> str:
     """Type of an element in a global buffer; TypeError where OpenCL C has none."""
     if dtype.kind == "b":
         return "uchar"
-    name = _NAMES.get(f"{dtype.kind}{dtype.itemsize}")
-    if name is None:
-        raise TypeError(f"dtype {dtype.name} has no OpenCL C counterpart here")
-    return name
+    if dtype == HALF:
+        return "half"
+    try:
+        return type_name(dtype)
+    except KeyError:
+        raise TypeError(f"dtype {dtype.name} has no OpenCL C counterpart here") from None
 
 
 def local_type(dtype: np.dtype[Any]) -> str:
@@ -145,5 +143,6 @@ def select(condition: Text, left: Text, right: Text) -> Text:
     lanes = max(condition.lanes, left.lanes, right.lanes)
     left, right = (as_vector(v, lanes) for v in (left, right))
     size = 4 if left.dtype.kind == "b" or condition.lanes == 1 else left.dtype.itemsize
-    test = condition.atom if size == 4 else f"convert_{_MASKS[size]}{lanes}({condition.text})"
+    kind = memory_type(np.dtype(f"i{size}"))
+    test = condition.atom if size == 4 else f"convert_{kind}{lanes}({condition.text})"
     return Text(f"{test} ? {left.atom} : {right.atom}", left.dtype, lanes)
