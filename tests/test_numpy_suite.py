@@ -43,8 +43,9 @@ UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_
 #: Tests that differ from others in a type only, or in a keyword that means nothing here; `--long` runs them.
 SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
     f"test_einsum_sums_{t}"
-    for t in ("int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64", "float32", "cfloat128")
-}
+    for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+              "cfloat128")
+}  # fmt: skip
 #: Who finds opt_einsum's paths; of the others `--long` runs tests, too: whoever found it, a path is pairs of operands.
 PATHS = ("greedy", "optimal")
 
