@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from several import groups
 
 import mdhnp
-from mdhnp.distributed import exchange, executor, kernel
+from mdhnp.distributed import exchange, jobs, kernel
 from mdhnp.distributed.choose import halos
 from mdhnp.distributed.portions import portions
 from mdhnp.mdh import Window, cc, grid, index, interpret, md_hom, pw
@@ -114,8 +114,8 @@ def test_what_needs_no_halo_is_launched_before_one_arrives(
         do = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given: seen.append(what) or do(*given))
 
-    monkeypatch.setattr(executor, "LARGE_HALO", large)
-    monkeypatch.setattr(executor, "LONG", np.inf)
+    monkeypatch.setattr(jobs, "LARGE_HALO", large)
+    monkeypatch.setattr(jobs, "LONG", np.inf)
     x = np.random.default_rng(8).integers(-3, 4, (31, 6))
     a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
     for _ in range(2):
@@ -125,7 +125,7 @@ def test_what_needs_no_halo_is_launched_before_one_arrives(
     for _ in range(2):
         seen.clear()
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-        assert seen == [*["kernel"] * (0 if large else 2), "halo", "halo", "kernel", "kernel"]
+        assert seen == [*["kernel"] * (0 if large else 2), "halo", "kernel", "halo", "kernel"]
     np.testing.assert_array_equal(a.numpy(), x)
 
 
@@ -146,7 +146,7 @@ def apart(cut_always: None) -> Group:
 
 def test_kernels_that_put_their_results_into_room_are_searched(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    monkeypatch.setattr(executor, "LONG", np.inf)
+    monkeypatch.setattr(jobs, "LONG", np.inf)
     monkeypatch.setattr(background, "submit", lambda job, *_: searched.append(str(job.mdhom)) or True)
     x = np.random.default_rng(5).integers(-3, 4, (19, 6))
     with mdhnp.config(tuning="background", host="never"):

@@ -84,9 +84,11 @@ def fetch(view: View, device: Device | None) -> View:
     """
     placement, box = placement_of(view), box_of(view)
     stores = placement.stores
-    return bring(
-        [Bringing(placement, view.dtype, way_to(placement.holders(), box, box.whole, device), device, stores)]
-    )[0]
+    one = Bringing(placement, view.dtype, way_to(placement.holders(), box, box.whole, device), device, stores)
+    copies, found = planned(one)
+    carry(copies)
+    brought([one])
+    return found
 
 
 def gathered(view: View, device: Device | None) -> View:
@@ -105,32 +107,16 @@ def _copied(view: View, way: Way, device: Device | None) -> View:
     return found
 
 
-def bring(each: Sequence[Bringing], meanwhile: Callable[[Sequence[View]], None] = lambda views: None) -> list[View]:
-    """Give, of each, the view of the elements where they are to be read: all are brought side by side.
-
-    `meanwhile` is called with these views when small pieces are on their way.
-    """
-    copies, found = list[Copy](), list[View]()
-    for one in each:
-        few = _constant(one)
-        if few is not None:
-            found.append(few)
-            continue
-        some, view = _copies(one)
-        copies += some
-        found.append(view)
-    if copies:
-        carry(copies, lambda: meanwhile(found))
-        for placement, _, way, _, stores in each:
-            if way.valid is not None and way.holder is not None:
-                placement.complete(placement.shards[way.holder], way.valid, stores)
-    return found
+def planned(one: Bringing) -> tuple[list[Copy], View]:
+    """Give what is to be copied, and the view of the elements, which nobody may change, when that is done."""
+    few = _constant(one)
+    return _copies(one) if few is None else ([], few)
 
 
 def _constant(one: Bringing) -> View | None:
     """Give the view of a few elements of an ndarray, which come again in most programs; None for others."""
     placement, dtype, way, device, _ = one
-    if device is None or way.holder is not None or len(way.moves) != 1 or way.nbytes > transfer.FEW:
+    if way.holder is not None or device is None or len(way.moves) != 1 or way.nbytes > transfer.FEW:
         return None
     shard = placement.shards[way.moves[0].holder]
     return transfer.constant(seen(shard.memory, way.moves[0].source, dtype), device) if shard.device is None else None
@@ -151,20 +137,34 @@ def _copies(one: Bringing) -> tuple[list[Copy], View]:
     return copies, seen(memory, way.box, dtype)
 
 
-def carry(copies: Sequence[Copy], meanwhile: Callable[[], None] = lambda: None) -> None:
+def brought(each: Sequence[Bringing]) -> None:
+    """Note where elements are now that they were copied."""
+    for placement, _, way, _, stores in each:
+        if way.valid is not None and way.holder is not None:
+            placement.complete(placement.shards[way.holder], way.valid, stores)
+
+
+def carry(
+    copies: Sequence[Copy],
+    meanwhile: Callable[[], None] = lambda: None,
+    arrived: Callable[[Device], None] = lambda device: None,
+    *,
+    beside: bool = False,
+) -> None:
     """Make all copies; what devices of their own memory give each other in small pieces is on its way at once.
 
-    `meanwhile` is called when these are. What a device moves in its own memory may be such a piece of the same call, so
-    that comes last.
+    `meanwhile` is called when these are, `arrived` when all that goes to a device is ahead of what it is given next.
+    They go `beside` what devices are given meanwhile, or in turn, which takes less time. What a device moves in its own
+    memory may be such a piece of the same call, so that comes after those.
     """
-    passing, within = list[Copy](), list[Copy]()
+    passing, within = list[Copy](), dict[Device, list[Copy]]()
     for one in copies:
         giver, source, device, target = one
         if giver is not None and device is not None and giver is not device:
             for exchanges in _watching.get():
                 exchanges.append(Exchange(giver, device, source.nbytes))
-        if giver is device:
-            within.append(one)
+        if giver is device and giver is not None:
+            within.setdefault(giver, []).append(one)
         elif giver is None or not is_apart(giver):
             _put(giver, source, device, target)
         elif source.nbytes <= AT_ONCE and is_apart(device):
@@ -175,48 +175,64 @@ def carry(copies: Sequence[Copy], meanwhile: Callable[[], None] = lambda: None) 
         else:
             with named(giver):
                 target[...] = _downloaded(giver, source)
-    _pass(passing, meanwhile)
-    for one in within:
-        _put(*one)
+
+    def end(device: Device) -> None:
+        for one in within.pop(device, ()):
+            _put(*one)
+        arrived(device)
+
+    _pass(passing, meanwhile, end, beside)
+    for device in list(within):
+        end(device)
 
 
-def _pass(copies: Sequence[Copy], meanwhile: Callable[[], None]) -> None:
+def _pass(
+    copies: Sequence[Copy], meanwhile: Callable[[], None], arrived: Callable[[Device], None], beside: bool
+) -> None:
     """Make copies between devices, all at once, in pieces that are dense where they come from."""
-    marks, written = dict[Device, cl.Event](), dict[Device, list[cl.Event]]()
-    targets = [_room(one) for one in copies]
-    for each in [d for one in copies for d in (one.giver, one.taker) if d is not None]:
-        if each not in marks:
-            with named(each):
-                marks[each] = relay.mark(each)
+    marks, left = dict[Device, cl.Event | None](), dict[Device, list[tuple[Copy, View]]]()
+    for one in copies:
+        assert one.giver is not None
+        assert one.taker is not None
+        left.setdefault(one.taker, []).append((one, _room(one)))
+    for each in dict.fromkeys([d for one in copies for d in (one.giver, one.taker) if d is not None]):
+        with named(each):
+            marks[each] = relay.mark(each) if beside else None
     pieces = list[tuple[Device, relay.Piece, Device, View]]()
-    for (giver, source, device, _), target in zip(copies, targets, strict=True):
-        assert giver is not None
-        assert device is not None
-        with named(giver):
-            pieces.append((giver, relay.Piece(giver, source, marks[giver]), device, target))
+    for taker, some in left.items():
+        for (giver, source, _, _), target in some:
+            assert giver is not None
+            with named(giver):
+                pieces.append((giver, relay.Piece(giver, source, marks[giver]), taker, target))
+    written: dict[Device, list[cl.Event]] = {taker: [] for taker in left}
     try:
         meanwhile()
         begin = time.perf_counter()
         while pieces:
-            left = []
-            for giver, piece, taker, target in pieces:
+            waiting = []
+            for piece in pieces:
+                giver, reading, taker, target = piece
                 with named(giver):
-                    is_read = piece.is_read()
-                if is_read:
-                    with named(taker):
-                        piece.write(taker, target, marks[taker], written.setdefault(taker, []))
-                else:
-                    left.append((giver, piece, taker, target))
-            if len(left) == len(pieces):
+                    is_read = reading.is_read()
+                if not is_read:
+                    waiting.append(piece)
+                    continue
+                with named(taker):
+                    reading.write(taker, target, marks[taker], written[taker])
+                if len(written[taker]) == len(left[taker]):
+                    if beside:
+                        _wait_for(taker, written[taker])
+                    for one, room in left.pop(taker):
+                        if room is not one.target:
+                            make(one.target, taker)[...] = make(room, taker)
+                    arrived(taker)
+            if len(waiting) == len(pieces):
                 time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
-            pieces = left
+            pieces = waiting
     finally:  # whatever failed: nothing is put where it is written meanwhile
         with ExitStack() as waits:
-            for taker, events in written.items():
-                waits.callback(_wait_for, taker, events)
-    for one, target in zip(copies, targets, strict=True):
-        if target is not one.target and one.taker is not None:
-            make(one.target, one.taker)[...] = make(target, one.taker)
+            for taker in left if beside else ():
+                waits.callback(_wait_for, taker, written[taker])
 
 
 def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:

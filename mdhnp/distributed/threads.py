@@ -85,18 +85,22 @@ def _label(device: Device) -> str:
     return known.get(device, f"{device.name} ({device.runtime})")
 
 
-@contextmanager
-def named(device: Device) -> Iterator[None]:
+class named:
     """Have errors in a block name the device; one that is named already stays what it is."""
-    try:
-        yield
-    except _Failed:
-        raise
-    except (MemoryError, TypeError) as error:
-        kind = MemoryError if isinstance(error, MemoryError) else TypeError
-        raise kind(f"{_label(device)}: {error}") from error
-    except Exception as error:
-        raise _Failed(f"{_label(device)}: {type(error).__name__}: {error}") from error
+
+    __slots__ = ("_device",)
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, MemoryError | TypeError):
+            of = MemoryError if isinstance(error, MemoryError) else TypeError
+            raise of(f"{_label(self._device)}: {error}") from error
+        if isinstance(error, Exception) and not isinstance(error, _Failed):
+            raise _Failed(f"{_label(self._device)}: {type(error).__name__}: {error}") from error
 
 
 class _Failed(RuntimeError):

@@ -223,9 +223,10 @@ def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") ->
     ...     mdhnp.asarray([1.0, 2.0]).device is cpu
     True
     """
-    token = _chosen.set(find_target(spec))
+    target = find_target(spec)
+    token = _chosen.set(target)
     try:
-        yield default_device()
+        yield target
     finally:
         _chosen.reset(token)
 

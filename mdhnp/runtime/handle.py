@@ -138,6 +138,9 @@ class Device:
 
     def queue_of(self, purpose: Literal["calls", "profiling", "sending", "receiving"]) -> cl.CommandQueue:
         """In-order queue: of calls, of launches whose events carry times, of copies that go on beside kernels."""
+        found = self._queues.get(purpose)
+        if found is not None and not self.lost:
+            return found
         context = self.context
         with self._lock:
             if purpose not in self._queues:

@@ -9,8 +9,8 @@ waited for, and an error is that call's.
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -145,26 +145,36 @@ def _forget_done(device: Device) -> None:
             few.popleft()
 
 
-@contextmanager
-def errors(device: Device) -> Iterator[None]:
+class errors:
     """Turn an OpenCL error in this block into MemoryError, if the device is full, or LaunchError.
 
     That names the launches among which one failed: the kernels, and the lines that called them.
     """
-    try:
-        yield
-    except cl.Error as error:
-        waiting(device).failures += 1
-        if error.code in FULL:
-            raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
-        done = cl.command_execution_status.COMPLETE
-        left = [few for few in waiting(device).drain() if few.status() != done]
-        likely = next((few for few in reversed(left) if few.callers), _Few((), None))
-        failed = next((few for few in left if few.status() < 0), likely)
-        names = list(dict.fromkeys(map(_described, failed.callers)))
-        if len(names) > 1:
-            names = [f"one of these calls failed (MDHNP_SYNCHRONOUS=1 tells which): {'; '.join(names)}"]
-        raise LaunchError(": ".join([*(names or [f"{device.name} ({device.runtime})"]), str(error)])) from error
+
+    __slots__ = ("_device",)
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, cl.Error):
+            raise _told(self._device, error) from error
+
+
+def _told(device: Device, error: cl.Error) -> Exception:
+    waiting(device).failures += 1
+    if error.code in FULL:
+        return MemoryError(f"{device.name} ({device.runtime}) has no room: {error}")
+    done = cl.command_execution_status.COMPLETE
+    left = [few for few in waiting(device).drain() if few.status() != done]
+    likely = next((few for few in reversed(left) if few.callers), _Few((), None))
+    failed = next((few for few in left if few.status() < 0), likely)
+    names = list(dict.fromkeys(map(_described, failed.callers)))
+    if len(names) > 1:
+        names = [f"one of these calls failed (MDHNP_SYNCHRONOUS=1 tells which): {'; '.join(names)}"]
+    return LaunchError(": ".join([*(names or [f"{device.name} ({device.runtime})"]), str(error)]))
 
 
 def synchronize(device: Device) -> None:

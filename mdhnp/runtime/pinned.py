@@ -100,7 +100,8 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
 
 def passage(device: Device, nbytes: int) -> Array:
     """Give memory for bytes on their way from a device, pinned where there is such; used again when nobody sees it."""
-    found = _pools.setdefault(device, _Pool(device)).take(size_class(nbytes), often=0)
+    source = _pools.get(device) or _pools.setdefault(device, _Pool(device))
+    found = source.take(size_class(nbytes), often=0)
     return np.ndarray((nbytes,), np.uint8, np.empty(nbytes, np.uint8) if found is None else found)
 
 

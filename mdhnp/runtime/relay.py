@@ -1,8 +1,8 @@
-"""Pieces on their way from one device's memory to another's, through pinned memory of the host, beside kernels.
+"""Pieces on their way from one device's memory to another's, through pinned memory of the host.
 
-Takes devices and views of their memory. It must not know who waits for which pieces. Pieces have queues of their own:
-one is read when all is done that its device was given before a *mark*, and written after the mark of where it goes to.
-Calls go on beside that, until they are told to wait for it.
+Takes devices and views of their memory. It must not know who waits for which pieces. A piece is one of the things that
+a device does in turn, or it goes beside kernels, in queues for that: then it is read when all is done that its device
+was given before a *mark*, and written after the mark of where it goes to, and calls go on until they are told to wait.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ def wait_for(device: Device, written: Sequence[cl.Event]) -> None:
 
 
 class Piece:
-    """The elements of a view in C order, which are being read, after a mark of their device."""
+    """The elements of a view in C order, which are being read: in turn, or beside kernels after a mark."""
 
-    def __init__(self, device: Device, view: Array, after: cl.Event) -> None:
+    def __init__(self, device: Device, view: Array, after: cl.Event | None) -> None:
         block, offset = location(view)
         self._device, self._memory = device, passage(device, view.nbytes)
-        queue = device.queue_of("receiving")
+        queue, waits = (device.queue, None) if after is None else (device.queue_of("receiving"), [after])
         with pending.errors(device), noted(False, view.nbytes):
             self._event = cl.enqueue_copy(
-                queue, self._memory, block.buffer, src_offset=offset, is_blocking=False, wait_for=[after]
+                queue, self._memory, block.buffer, src_offset=offset, is_blocking=False, wait_for=waits
             )
             queue.flush()
 
@@ -59,16 +59,16 @@ class Piece:
         pending.settled(self._device)
         return True
 
-    def write(self, device: Device, view: Array, after: cl.Event, written: list[cl.Event]) -> None:
-        """Write them to a view in C order, after a mark of its device, and add the event of that.
+    def write(self, device: Device, view: Array, after: cl.Event | None, written: list[cl.Event]) -> None:
+        """Write them to a view in C order, in turn or after a mark of its device, and add the event of that.
 
         That this fails is told by whoever next waits for the device.
         """
         block, offset = location(view)
-        queue = device.queue_of("sending")
+        queue, waits = (device.queue, None) if after is None else (device.queue_of("sending"), [after])
         with pending.errors(device), noted(True, view.nbytes):
             copy = cl.enqueue_copy(
-                queue, block.buffer, self._memory, dst_offset=offset, is_blocking=False, wait_for=[after]
+                queue, block.buffer, self._memory, dst_offset=offset, is_blocking=False, wait_for=waits
             )
             written.append(copy)  # before anything fails
             queue.flush()

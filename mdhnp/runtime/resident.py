@@ -80,6 +80,8 @@ def location(view: Array) -> Location:
 
 def bytes_of(view: Array) -> Array:
     """Give the view of all bytes from the lowest to the highest element of a view that has some."""
+    if view.flags.c_contiguous:
+        return view.reshape(-1).view(np.uint8)
     layout = Layout.of(view)
     return np.ndarray((layout.nbytes,), np.uint8, lease_of(view), location(view).offset + layout.low)
 

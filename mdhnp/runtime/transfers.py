@@ -189,13 +189,21 @@ def watched() -> Iterator[list[Transfer]]:
         _watching[:] = [other for other in _watching if other is not seen]
 
 
-@contextmanager
-def noted(to_device: bool, nbytes: int) -> Iterator[None]:
+class noted:
     """Have a copy that is made in this block collected."""
-    begin = time.perf_counter()
-    yield
-    for seen in _watching:
-        seen.append(Transfer(to_device, nbytes, time.perf_counter() - begin))
+
+    __slots__ = ("_begin", "_nbytes", "_to_device")
+
+    def __init__(self, to_device: bool, nbytes: int) -> None:
+        self._to_device, self._nbytes = to_device, nbytes
+
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None:
+            for seen in _watching:
+                seen.append(Transfer(self._to_device, self._nbytes, time.perf_counter() - self._begin))
 
 
 def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:

@@ -1,0 +1,187 @@
+"""Jobs: what each device does of a step, stage after stage, for one way in which its inputs are distributed.
+
+Takes a partition, and who computes which part; gives records that serve all arrays that are distributed alike. It must
+not know arrays that are given, nor how anything is brought.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import transfer
+from mdhnp.cost import Machine, seconds, work
+from mdhnp.distributed.boxes import StridedBox, holds
+from mdhnp.distributed.choose import Chosen, Operand, halos
+from mdhnp.distributed.exchange import AT_ONCE
+from mdhnp.distributed.kernel import DeviceCall
+from mdhnp.distributed.portions import portions
+from mdhnp.distributed.spans import NOTHING, Spans, spans_of
+from mdhnp.distributed.ways import Holders, Way, way_to
+from mdhnp.mdh import Computation, Task, View, Window
+from mdhnp.mdh.cut import Read
+from mdhnp.mdh.regions import Region, within
+from mdhnp.runtime.groups import Group
+from mdhnp.runtime.handle import Device
+
+__all__ = ["Given", "Job", "Stage", "StepPlan", "plan", "spread"]
+
+NDArray = npt.NDArray[Any]
+
+#: Bytes of a task's halo, or seconds that a task takes, from which on the rest is computed while that is brought: else
+#: more launches take longer.
+LARGE_HALO, LONG = 1 << 20, 1e-3
+
+
+class Job(NamedTuple):
+    """A task of a partition on its device; with room for a halo its only result lies in memory of that region."""
+
+    device: Device
+    kernel: DeviceCall
+    task: Task
+    room: Region | None
+    ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
+    portions: tuple["JobPortion", ...] = ()  # computed while a halo is on its way, then the others; none: all at once
+
+    @property
+    def awaits(self) -> bool:
+        """Whether anything must be brought to it."""
+        return any([way is None or way.holder is None or way.moves for way in self.ways])
+
+    def memory(self) -> NDArray:
+        """Give new memory of what there is room for."""
+        assert self.room is not None
+        shape = tuple([r.stop - r.start for r in self.room])
+        return transfer.empty(shape, self.task.mdhom.outputs[0].dtype, self.device)
+
+    def place(self) -> tuple[slice, ...]:
+        """Say where in that the result lies."""
+        assert self.room is not None
+        pairs = zip(self.task.writes[0], self.room, strict=True)
+        return tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
+
+
+class JobPortion(NamedTuple):
+    """Some of a job's points: with what they are computed, what that reads of the job's inputs, where it is put."""
+
+    kernel: DeviceCall
+    reads: tuple[Region | int, ...]
+    place: tuple[slice, ...]  # in the memory that there is room in
+
+    def launch(self, device: Device, arrays: Sequence[NDArray], memory: NDArray) -> None:
+        given = list[NDArray]()
+        for n, one in enumerate(self.reads):
+            key: Any = one if isinstance(one, int) else (*one, ...)
+            given.append(transfer.constant(np.asarray(key, np.int64), device) if key is one else arrays[n][key])
+        self.kernel(device, given, memory[self.place])
+
+
+class Stage(NamedTuple):
+    """Jobs that are done side by side, each on its device."""
+
+    jobs: tuple[Job, ...]
+    awaiting: tuple[bool, ...]  # of each whether anything must be brought to it
+    memory: Literal["host", "own", "mixed"]  # where all devices work
+    is_large: bool  # whether more moves to one of them than is brought at once
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job]) -> Self:
+        own = {job.device.own_memory for job in jobs}
+        moves = [move for job in jobs for way in job.ways if way is not None for move in way.moves]
+        return cls(
+            tuple(jobs),
+            tuple([job.awaits for job in jobs]),
+            "mixed" if len(own) > 1 else "own" if True in own else "host",
+            any([move.source.nbytes(move.source.whole) > AT_ONCE for move in moves]),
+        )
+
+
+class StepPlan(NamedTuple):
+    """The stages of a step, one after the other, and what devices have of its outputs afterwards."""
+
+    stages: tuple[Stage, ...]
+    #: Of each output and device, the spans that its memory is for, and those that it gives; none of a single one.
+    spans: tuple[tuple[list[Spans], ...], ...]
+
+
+class Given(NamedTuple):
+    """An input where it is: its elements in the array that several devices hold, and as whose it is known."""
+
+    box: StridedBox
+    holders: Holders
+    first: int  # the first input of the same array
+
+
+def plan(
+    h: Computation,
+    members: Sequence[Device],
+    chosen: Chosen,
+    inputs: Sequence[Given],
+    machines: Sequence[Machine],
+    kernel: Callable[[Computation], DeviceCall],
+) -> StepPlan:
+    """Say what each device does of a step that is cut as was chosen, and what of it the devices have afterwards."""
+    rooms = halos(chosen.partition)
+    holders = {each.first: each.holders for each in inputs}
+
+    def job(task: Task) -> Job:
+        device = members[chosen.devices[task.part]]
+        ways = tuple([_way(one, inputs, holders, device) for one in task.reads])
+        room = None if rooms is None else rooms[task.part]
+        made = Job(device, kernel(task.mdhom), task, room, ways)
+        brought = sum([m.source.nbytes(m.source.whole) for way in ways if way is not None for m in way.moves])
+        is_short = brought < LARGE_HALO and seconds(work(task.mdhom), machines[chosen.devices[task.part]]) < LONG
+        if room is None or is_short or len(chosen.partition.dims) > 1:
+            return made
+        parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, ways, inputs))
+        pairs = [(kernel(p.mdhom), p) for p in parts]
+        return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place(), p.writes)) for k, p in pairs]))
+
+    stages = tuple([Stage.of([*map(job, stage)]) for stage in chosen.partition.stages])
+    last = stages[-1].jobs if len(stages[-1].jobs) > 1 else ()
+    return StepPlan(
+        stages, tuple([tuple([_spans(view, n, each) for each in last]) for n, view in enumerate(h.outputs)])
+    )
+
+
+def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[Given], n: int, region: Region) -> bool:
+    """Whether a task's device has a region of what it reads before anything was brought there."""
+    one, way = task.reads[n], ways[n]
+    if way is None or not isinstance(one, Window):
+        return isinstance(one, int)
+    box, (_, each), _ = operands[one.input]
+    if way.holder is None or not way.moves:  # what comes from the host comes first
+        return all([each[move.holder].device is None for move in way.moves])
+    wanted = within(one.region, region)
+    inside = all([s.stop <= extent for s, extent in zip(wanted, box.shape, strict=True)])
+    return inside and holds(each[way.holder].valid, box, wanted)
+
+
+def _spans(view: View, n: int, job: Job) -> list[Spans]:
+    region = job.task.writes[n]
+    return spans_of(view.shape, view.dtype.itemsize, job.room or region, region)
+
+
+def _way(one: Read, operands: Sequence[Given], holders: dict[int, Holders], device: Device) -> Way | None:
+    """Say how what is read comes to a device, after what others on the same device have brought there."""
+    if not isinstance(one, Window):
+        return None
+    box, _, first = operands[one.input]
+    found = way_to(holders[first], box, one.region, device)
+    if found.valid is not None and found.holder is not None:
+        nbytes, each = holders[first]
+        held = each[found.holder]._replace(valid=found.valid)
+        holders[first] = nbytes, (*each[: found.holder], held, *each[found.holder + 1 :])
+    return found
+
+
+def spread(group: Group, operand: Given) -> Operand:
+    """Say what each device has of an input."""
+    shards = {held.device: held for held in operand.holders[1]}
+    return Operand(
+        operand.box,
+        tuple([shards[d].valid if d in shards else NOTHING for d in group.members]),
+        tuple([shards[d].own if d in shards else NOTHING for d in group.members]),
+    )
