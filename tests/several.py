@@ -29,6 +29,9 @@ def machine(*, operation: float, byte: float, asking: float, moving: float, hand
 #: A device for which only work counts.
 SLOW = machine(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6, handing=1e-3)
 
+#: A device for which all that moves takes as long as work, so that grids are worth it.
+FAR = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e3, handing=1e-3)
+
 KINDS = ("block", "copy", "overlap", "single")
 
 RNG = np.random.default_rng(5)

@@ -1,92 +1,20 @@
-"""Distributions: who has which elements, what moves between devices, and what happens when one of them fails."""
+"""Distributions: who has which elements, and what moves between devices."""
 
 from __future__ import annotations
 
-import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from several import KINDS, A, B, groups, machine, same
+from several import FAR, KINDS, A, groups, same
 
 import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
-from mdhnp.distributed import exchange, executor, kernel, threads
-from mdhnp.distributed.boxes import StridedBox, around, holds, split
-from mdhnp.distributed.placement import seen as see
-from mdhnp.distributed.spans import Span, beyond, hull, nbytes, spans_of
-from mdhnp.runtime import relay, transfers
+from mdhnp.distributed import exchange, executor, kernel
+from mdhnp.runtime import transfers
 from mdhnp.runtime.devices import devices, find_target
 from mdhnp.runtime.groups import Group
-from mdhnp.warning import warn
-
-if TYPE_CHECKING:
-    from mdhnp.runtime.devices import Device
-
-# ---------------------------------------------------------------------------------------------------------------- boxes
-
-
-@given(st.data())
-def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
-    rank = data.draw(st.integers(0, 3))
-    shape = tuple(data.draw(st.integers(1, 4)) for _ in range(rank))
-    strides = tuple(2 * data.draw(st.sampled_from((-7, -4, -2, -1, 0, 1, 2, 3, 5, 12))) for _ in range(rank))
-    box = StridedBox(data.draw(st.integers(-5, 5)) * 2, shape, strides, 2)
-    periods, spans = data.draw(st.lists(st.integers(1, 4), max_size=2)), list[Span]()
-    unit = 2
-    for factor in periods:
-        begin = data.draw(st.integers(0, factor)) * unit
-        spans.insert(0, Span(begin, data.draw(st.integers(begin // unit, factor)) * unit, factor * unit))
-        unit *= factor
-    low = data.draw(st.integers(-20 * 2 // unit, 20 * 2 // unit)) * unit
-    spans.insert(0, Span(low, low + data.draw(st.integers(0, 25 * 2 // unit)) * unit))
-    places = np.full(shape, box.start) + sum(
-        np.arange(n).reshape([-1 if a == b else 1 for b in range(rank)]) * s
-        for a, (n, s) in enumerate(zip(shape, strides, strict=True))
-    )
-    along = [(places % s.period if s.period else places, s) for s in spans]
-    inside = np.logical_and.reduce([(place >= s.begin) & (place + 2 <= s.end) for place, s in along])
-    seen = np.zeros(shape, int)
-    memory = np.arange(nbytes(tuple(spans)), dtype="u1").view("u2")
-    kept = sorted({n for n in range(low, spans[0].end, 2) if all(s.begin <= n % s.period < s.end for s in spans[1:])})
-    assert len(kept) == memory.size
-    for regions, expected in zip(split(box, [box.whole], tuple(spans)), (True, False), strict=True):
-        for region in regions:
-            seen[region] += 1
-            assert (inside[region] == expected).all()
-            assert holds(tuple(spans), box, region) == expected
-            if expected:
-                assert [*see(memory.view("u1"), box.within(tuple(spans), region), memory.dtype).flat] == [
-                    memory[kept.index(n)] for n in places[region].flat
-                ]
-    assert (seen == 1).all()
-
-
-def test_spans_around_a_region_and_what_is_beyond_others() -> None:
-    shape, whole = (6, 8, 5), {*range(6 * 8 * 5)}
-    places = np.arange(6 * 8 * 5).reshape(shape)
-    room, own = spans_of(shape, 1, (slice(1, 5), slice(0, 6), slice(0, 5)), (slice(2, 4), slice(2, 5), slice(0, 5)))
-    held = lambda spans: {n for n in whole if all(s.begin <= (n % s.period if s.period else n) < s.end for s in spans)}  # noqa: E731
-    assert held(room) == {*places[1:5, :6].flat}
-    box = StridedBox(0, shape, (40, 5, 1), 1)
-    wanted = hull(own, around(room, box, (slice(2, 5), slice(1, 4), slice(0, 5))))
-    assert held(wanted) == {*places[2:5, 1:5].flat}
-    lacking = [*beyond(wanted, own)]
-    assert sorted(n for spans in lacking for n in held(spans)) == sorted(held(wanted) - held(own))
-    assert sum(map(nbytes, lacking)) == len(held(wanted) - held(own))
-
-
-# ------------------------------------------------------------------------------------------- what lies where, and moves
 
 
 def _moved(compute: Callable[[], Any]) -> int:
@@ -118,10 +46,6 @@ def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
     copy = mdhnp.distribute(x.T, "copy")
     assert _moved(lambda: a @ copy) == 0
     assert (a @ copy).distribution.sizes == a.distribution.sizes  # type: ignore[attr-defined]
-
-
-#: A device for which all that moves takes as long as work, so that grids are worth it.
-FAR = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e3, handing=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["block", "overlap"])
@@ -369,170 +293,3 @@ def test_specs_name_several_devices() -> None:
         one, two = found.members
         assert (one.caps, one.identity) == (two.caps, two.identity)  # so that schedules serve both
         assert mdhnp.asarray(A).device is found
-
-
-# ------------------------------------------------------------------------------------------------------------- failures
-
-
-def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
-    """Kernels fail on a device."""
-    compute = kernel.DeviceCall.__call__
-
-    def call(self: kernel.DeviceCall, where: Device, *given: Any) -> Any:
-        if where is device:
-            fail()
-        return compute(self, where, *given)
-
-    monkeypatch.setattr(kernel.DeviceCall, "__call__", call)
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_device_that_fails_is_named(
-    number: int, pair: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a = mdhnp.distribute(A)
-    device = pair.members[number]
-
-    def fail() -> None:
-        raise mdhnp.LaunchError("no power")
-
-    def full() -> None:
-        raise MemoryError("no room")
-
-    def unable() -> None:
-        raise TypeError("no doubles")
-
-    for how, error in ((fail, RuntimeError), (full, MemoryError), (unable, TypeError)):
-        with monkeypatch.context() as patch:
-            _broken(device, patch, how)
-            with pytest.raises(error, match=rf"\({device.runtime}\).*no (power|room|doubles)"):
-                np.sin(a) + a
-    same((a + a).numpy(), A + A)  # nothing hangs
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_a_device_of_a_grid_that_fails_is_named_and_others_go_on(
-    number: int, cut_always: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executor, "machines", lambda group: (FAR,) * 4)
-    where = groups()["four"]()
-    x, y = np.random.default_rng(4).integers(-9, 9, (2, 21, 21))
-    a, b = (mdhnp.distribute(v, axis=(0, 1), devices=where, weights=(1,) * 4) for v in (x, y))
-    product = a @ b
-
-    def fail() -> None:
-        raise mdhnp.LaunchError("no power")
-
-    with monkeypatch.context() as patch:
-        _broken(where.members[number], patch, fail)
-        for compute in (lambda: a @ b, lambda: product.sum(axis=1), lambda: mdhnp.stencil(product, np.ones((3, 3)))):
-            with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[number])}: LaunchError: no power$"):
-                compute()
-        for part in product.parts:
-            if part.device is not where.members[number]:
-                np.testing.assert_array_equal((part + part).numpy(), 2 * part.numpy())
-    np.testing.assert_array_equal((a @ b).numpy(), x @ y)
-
-
-def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = groups()["apart"]()
-    a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
-
-    class Piece(relay.Piece):
-        def __init__(self, device: Device, view: Any, after: Any) -> None:
-            if device is first:
-                raise mdhnp.LaunchError("no power")
-            super().__init__(device, view, after)
-
-    monkeypatch.setattr(relay, "Piece", Piece)
-    with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[0])}: LaunchError: no power$"):
-        mdhnp.stencil(a, np.ones((3, 3)), "constant")
-
-
-@pytest.mark.parametrize("several", ["unlike", "apart"], indirect=True)
-def test_ctrl_c(several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = np.ones((3, 3), int)
-    a = mdhnp.stencil(mdhnp.distribute(A, weights=(1, 1)), weights, "nearest")
-    done = threading.Event()
-
-    def interrupt() -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        done.wait(20)
-
-    with monkeypatch.context() as patch:
-        _broken(several.members[1], patch, interrupt)
-        begin = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            mdhnp.stencil(a, weights, "nearest")
-        assert time.monotonic() - begin < 15
-        done.set()
-    steps = mdhnp.stencil(mdhnp.stencil(A, weights, "nearest"), weights, "nearest")
-    same(mdhnp.stencil(a, weights, "nearest").numpy(), steps)
-
-
-def test_warnings_of_what_devices_do_are_about_the_user_s_line(several: Group) -> None:
-    with pytest.warns(RuntimeWarning) as caught:
-        threads.on_all(several.members, [partial(warn, f"{n} is slow") for n, _ in enumerate(several.members)])
-    assert sorted(str(w.message) for w in caught) == [f"{n} is slow" for n, _ in enumerate(several.members)]
-    assert {w.filename for w in caught} == {__file__}
-
-
-def test_a_forked_child_is_told() -> None:
-    code = """
-import os, numpy as np, mdhnp
-with mdhnp.device("cpu/2"):
-    a = mdhnp.distribute(np.ones((100, 100)), weights=(1, 1))
-    (a @ a).numpy()
-child = os.fork()
-if not child:
-    def told(what):
-        try:
-            what()
-        except (mdhnp.NoDeviceError, RuntimeError) as error:
-            return "forked" in str(error)
-
-    # parts that there were, and others
-    os._exit(7 if told(lambda: a @ a) and told(lambda: mdhnp.device("cpu/1").__enter__()) else 1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
-
-
-def test_threads_name_the_same_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_parts", "_groups"):
-        monkeypatch.setattr(f"mdhnp.runtime.groups.{name}", {})
-    together = threading.Barrier(8)
-
-    def find(_: int) -> Group:
-        together.wait(60)
-        found: Any = find_target("cpu/2")
-        return found
-
-    with ThreadPoolExecutor(8) as threads:
-        assert len(set(threads.map(find, range(8)))) == 1
-
-
-def test_threads_share_distributed_arrays(several: Group, cut_always: None) -> None:
-    a, b = mdhnp.distribute(A), mdhnp.distribute(B, "overlap")
-    steps, weights = [A], np.ones((3, 3), A.dtype)
-    for _ in range(2):
-        steps.append(mdhnp.stencil(steps[-1], weights, "nearest"))
-    smoothed = [mdhnp.stencil(a, weights, "nearest") for _ in range(5)]  # whose halos come with the first who asks
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            for smooth in smoothed:
-                with mdhnp.device(several):
-                    np.testing.assert_array_equal(mdhnp.stencil(smooth, weights, "nearest").numpy(), steps[2])
-                    np.testing.assert_array_equal((a @ b).numpy(), A @ B)
-                    np.testing.assert_array_equal(b.sum(axis=0).numpy(), B.sum(axis=0))
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not failed
