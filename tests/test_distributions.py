@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from separate import separate
 from several import FAR, KINDS, A, groups, same
 
 import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
 from mdhnp.distributed import exchange, executor, kernel
-from mdhnp.runtime import transfers
+from mdhnp.runtime import relay, transfers
 from mdhnp.runtime.devices import devices, find_target
-from mdhnp.runtime.groups import Group
+from mdhnp.runtime.groups import Group, group
+from mdhnp.runtime.handle import Device
 
 
 def _moved(compute: Callable[[], Any]) -> int:
@@ -193,6 +195,30 @@ def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
         column = mdhnp.distribute(a[:, 3], "single")
     assert sum(c.nbytes for c in copies if not c.to_device) == 300 * 8
     np.testing.assert_array_equal(column.numpy(), x[:, 3])
+
+
+def test_what_several_devices_take_is_read_once(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = groups()["apart"]().members
+    where = group([first, second, separate.__wrapped__(first)])
+    x, y = np.random.default_rng(7).integers(-9, 9, (2, 21, 21))
+    a, b = (mdhnp.distribute(v, devices=where, weights=(1, 1, 1)) for v in (x, y))
+    reads, writes = list[Device](), list[Device]()
+
+    class Piece(relay.Piece):
+        def __init__(self, device: Device, *given: Any) -> None:
+            reads.append(device)
+            super().__init__(device, *given)
+
+        def write(self, device: Device, *given: Any) -> None:
+            writes.append(device)
+            super().write(device, *given)
+
+    monkeypatch.setattr(relay, "Piece", Piece)
+    for _ in range(2):
+        np.testing.assert_array_equal((a @ b).numpy(), x @ y)
+        assert ({*reads}, len(reads), len(writes)) == ({*where.members}, 3, 6)
+        reads.clear()
+        writes.clear()
 
 
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])

@@ -157,7 +157,7 @@ def carry(
     They go `beside` what devices are given meanwhile, or in turn, which takes less time. What a device moves in its own
     memory may be such a piece of the same call, so that comes after those.
     """
-    passing, within = list[Copy](), dict[Device, list[Copy]]()
+    passing, within = list[_Passing](), dict[Device, list[Copy]]()
     for one in copies:
         giver, source, device, target = one
         if giver is not None and device is not None and giver is not device:
@@ -167,9 +167,8 @@ def carry(
             within.setdefault(giver, []).append(one)
         elif giver is None or not is_apart(giver):
             _put(giver, source, device, target)
-        elif source.nbytes <= AT_ONCE and is_apart(device):
-            with named(giver):
-                passing.append(one._replace(source=_dense(giver, source)))
+        elif source.nbytes <= AT_ONCE and device is not None and is_apart(device):
+            passing.append(_Passing(giver, source, device, target, _room(device, target)))
         elif device is not None and is_apart(device):
             _relay(giver, source, device, target)
         else:
@@ -186,53 +185,77 @@ def carry(
         end(device)
 
 
+class _Passing(NamedTuple):
+    """A copy from a device to another one, which goes to dense memory there at first."""
+
+    giver: Device
+    source: View
+    taker: Device
+    target: View
+    room: View
+
+
 def _pass(
-    copies: Sequence[Copy], meanwhile: Callable[[], None], arrived: Callable[[Device], None], beside: bool
+    copies: Sequence[_Passing], meanwhile: Callable[[], None], arrived: Callable[[Device], None], beside: bool
 ) -> None:
-    """Make copies between devices, all at once, in pieces that are dense where they come from."""
-    marks, left = dict[Device, cl.Event | None](), dict[Device, list[tuple[Copy, View]]]()
+    """Make copies between devices, all at once; what several take is read once."""
+    left, written = dict[Device, list[_Passing]](), dict[Device, list[cl.Event]]()
     for one in copies:
-        assert one.giver is not None
-        assert one.taker is not None
-        left.setdefault(one.taker, []).append((one, _room(one)))
-    for each in dict.fromkeys([d for one in copies for d in (one.giver, one.taker) if d is not None]):
-        with named(each):
-            marks[each] = relay.mark(each) if beside else None
-    pieces = list[tuple[Device, relay.Piece, Device, View]]()
-    for taker, some in left.items():
-        for (giver, source, _, _), target in some:
-            assert giver is not None
-            with named(giver):
-                pieces.append((giver, relay.Piece(giver, source, marks[giver]), taker, target))
-    written: dict[Device, list[cl.Event]] = {taker: [] for taker in left}
+        left.setdefault(one.taker, []).append(one)
+        written.setdefault(one.taker, [])
+    marks, reading = _read(copies, beside)
     try:
         meanwhile()
         begin = time.perf_counter()
-        while pieces:
-            waiting = []
-            for piece in pieces:
-                giver, reading, taker, target = piece
+        while reading:
+            late = []
+            for piece, takers in reading:
+                giver = takers[0].giver
                 with named(giver):
-                    is_read = reading.is_read()
+                    is_read = piece.is_read()
                 if not is_read:
-                    waiting.append(piece)
+                    late.append((piece, takers))
                     continue
-                with named(taker):
-                    reading.write(taker, target, marks[taker], written[taker])
-                if len(written[taker]) == len(left[taker]):
-                    if beside:
-                        _wait_for(taker, written[taker])
-                    for one, room in left.pop(taker):
-                        if room is not one.target:
-                            make(one.target, taker)[...] = make(room, taker)
-                    arrived(taker)
-            if len(waiting) == len(pieces):
+                for one in takers:
+                    with named(one.taker):
+                        piece.write(one.taker, one.room, marks[one.taker], written[one.taker])
+                    if len(written[one.taker]) == len(left[one.taker]):
+                        if beside:
+                            _wait_for(one.taker, written[one.taker])
+                        for _, _, taker, target, room in left.pop(one.taker):
+                            if room is not target:
+                                make(target, taker)[...] = make(room, taker)
+                        arrived(one.taker)
+            if len(late) == len(reading):
                 time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
-            pieces = waiting
+            reading = late
     finally:  # whatever failed: nothing is put where it is written meanwhile
         with ExitStack() as waits:
             for taker in left if beside else ():
                 waits.callback(_wait_for, taker, written[taker])
+
+
+def _read(
+    copies: Sequence[_Passing], beside: bool
+) -> tuple[dict[Device, cl.Event | None], list[tuple[relay.Piece, list[_Passing]]]]:
+    """Begin to read all pieces; give the marks of devices, beside whose kernels that is, and who takes which piece."""
+    pieces = dict[Any, list[_Passing]]()
+    for one in copies:
+        key = one.giver, one.source.__array_interface__["data"][0], one.source.shape, one.source.strides
+        pieces.setdefault(key, []).append(one)
+    dense, marks = list[View](), dict[Device, cl.Event | None]()
+    for first, *_ in pieces.values():
+        with named(first.giver):
+            dense.append(_dense(first.giver, first.source))
+    for each in dict.fromkeys([d for one in copies for d in (one.giver, one.taker)]):
+        with named(each):
+            marks[each] = relay.mark(each) if beside else None
+    reading = []
+    for view, takers in zip(dense, pieces.values(), strict=True):
+        giver = takers[0].giver
+        with named(giver):
+            reading.append((relay.Piece(giver, view, marks[giver]), takers))
+    return marks, reading
 
 
 def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:
@@ -240,9 +263,8 @@ def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:
         relay.wait_for(taker, events)
 
 
-def _room(one: Copy) -> View:
+def _room(device: Device, target: View) -> View:
     """Give dense memory where elements go to: theirs, or other memory, from which they are put there."""
-    _, _, device, target = one
     return target if target.flags.c_contiguous else transfer.empty(target.shape, target.dtype, device)
 
 

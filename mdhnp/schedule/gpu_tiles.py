@@ -58,7 +58,7 @@ class _Tiles:
         self.kept = np.isin(np.arange(h.rank), access.kept)
         self.copied = [n for n in range(len(h.inputs)) if access.copies_pay(n)]
         self.shares = h.operator is None or h.operator.commutative
-        self.splits = h.operator is not None  # whose parts, of neighbouring points each, are combined in order
+        self.splits = h.operator is not None and h.operator.commutative and h.operator.identity is not None
         self.vectors = [(-1, 1), *self._vectors()]
         #: Of inputs that a whole reduction reads again and again: how many elements at a point, and their dimensions.
         self.held = [
@@ -77,8 +77,7 @@ class _Tiles:
         lanes = WIDEST // size
         results = () if self.access.combined else self.access.contiguous_output
         near = sorted({*self.access.walked, *results})
-        anyhow = h.operator is not None and h.operator.commutative and h.operator.identity is not None
-        dims = [d for d in near if h.extents[d] >= lanes and (d in self.access.kept or anyhow)]
+        dims = [d for d in near if h.extents[d] >= lanes and (d in self.access.kept or self.splits)]
         return [(d, lanes) for d in dims] if lanes > 1 and not h.calls_text else []
 
     def begun(self) -> Ints:
