@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def free() -> int:
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
         found.append(max(limit - used, 0))
     return min(found, default=0)
+
+
+def give_way() -> None:
+    """Let other threads run that want to, at once: `time.sleep(0)` sleeps for 70 µs on Linux (Python 3.11 to 3.13)."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
 
 
 def addresses(size: int) -> mmap.mmap:

@@ -14,7 +14,7 @@ import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
 from mdhnp.distributed import exchange, executor, kernel
 from mdhnp.runtime import relay, transfers
-from mdhnp.runtime.devices import devices, find_target
+from mdhnp.runtime.devices import devices, find_device, find_target
 from mdhnp.runtime.groups import Group, group
 from mdhnp.runtime.handle import Device
 
@@ -198,8 +198,7 @@ def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
 
 
 def test_what_several_devices_take_is_read_once(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = groups()["apart"]().members
-    where = group([first, second, separate.__wrapped__(first)])
+    where = group([separate.__wrapped__(find_device("cpu")) for _ in range(3)])
     x, y = np.random.default_rng(7).integers(-9, 9, (2, 21, 21))
     a, b = (mdhnp.distribute(v, devices=where, weights=(1, 1, 1)) for v in (x, y))
     reads, writes = list[Device](), list[Device]()

@@ -111,6 +111,21 @@ def test_a_transposition_is_copied_so_that_both_sides_are_contiguous() -> None:
     assert min(s.local_tile) >= 8
 
 
+@pytest.mark.parametrize(("few", "many"), [(40, 4000), (7, 3001), (1, 4099)])
+def test_reductions_in_order_are_split_where_there_are_few_results(few: int, many: int) -> None:
+    """The first of the best ones, by an operator without identity: one work-item reduced all of the points before."""
+    rng = np.random.default_rng(few)
+    x, y = (rng.integers(0, 4, n).astype(np.float32) for n in (few, many))
+    first = pw(lambda a, b: (np.where(b[0] > a[0], b[0], a[0]), np.where(b[0] > a[0], b[1], a[1])))
+    h = md_hom(lambda x, y: (x * y, mdhnp.index(1)), {"i": cc, "j": first}, "x[i], y[j] -> best[i], place[i]").bind(
+        x, y
+    )
+    (stage,) = lowered(h)
+    s = default(stage.mdhom, GPU)
+    assert s.num_wg[-1] > 1
+    _assert_right(h, (x, y), [s])
+
+
 @pytest.mark.parametrize(("length", "rows"), [(3, 4), (32, 4), (64, 2)])
 def test_work_items_hold_as_many_rows_as_registers_do(length: int, rows: int) -> None:
     """Of pairs of rows, one of which stays while the other ones are reduced."""

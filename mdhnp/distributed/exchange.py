@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp import system
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import split
@@ -227,8 +228,15 @@ def _pass(
                                 make(target, taker)[...] = make(room, taker)
                         arrived(one.taker)
             if len(late) == len(reading):
-                time.sleep(0 if time.perf_counter() - begin < _SPINNING else _BREAK)
+                if time.perf_counter() - begin < _SPINNING:
+                    system.give_way()
+                else:
+                    time.sleep(_BREAK)
             reading = late
+    except BaseException:
+        for piece, _ in reading:
+            piece.abandon()
+        raise
     finally:  # whatever failed: nothing is put where it is written meanwhile
         with ExitStack() as waits:
             for taker in left if beside else ():
@@ -276,7 +284,10 @@ def _dense(device: Device, view: View) -> View:
 def _put(giver: Device | None, source: View, device: Device | None, target: View) -> None:
     """Copy from the host's memory, or within a device's, to a view of a device's memory."""
     if giver is not None and is_apart(giver):
-        make(target, giver)[...] = make(source, giver)
+        if source.flags.c_contiguous and target.flags.c_contiguous:
+            resident.move(giver, source, target)
+        else:
+            make(target, giver)[...] = make(source, giver)
     elif device is None or not is_apart(device):
         target[...] = source
     elif target.flags.c_contiguous:

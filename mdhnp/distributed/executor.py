@@ -110,7 +110,8 @@ class _Steps:
         """Compute all; gives views of what is wanted."""
         values = list(inputs)
         for step, places in self._steps:
-            read = [values[p].reshape(v.shape) for p, v in zip(places, step.mdhom.inputs, strict=True)]
+            pairs = [(values[p], v.shape) for p, v in zip(places, step.mdhom.inputs, strict=True)]
+            read = [value if value.shape == shape else value.reshape(shape) for value, shape in pairs]
             values += step.results(group, read)
         return [values[r] for r in self.graph.results]
 

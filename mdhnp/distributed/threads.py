@@ -5,11 +5,12 @@ It must not know what is done.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from typing import Any
 
 from mdhnp.process import process
+from mdhnp.runtime.devices import choose
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -53,7 +54,13 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
 
 def in_turn(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
     """Do what :func:`on_all` does in the caller's thread, one job after the other: those that only enqueue."""
-    return [_done(device, job) for device, job in zip(devices, jobs, strict=True)]
+    found: list[Any] = []
+    with use(devices[0]) if devices else nullcontext():
+        for device, job in zip(devices, jobs, strict=True):
+            choose(device)
+            with named(device):
+                found.append(job())
+    return found
 
 
 def _wait(futures: Sequence[Future[Any]], until: str) -> None:

@@ -193,6 +193,11 @@ def candidates() -> tuple[Any, ...]:
     return _undecided() if chosen is None else (chosen,)
 
 
+def choose(device: Device) -> None:
+    """Use another device from here on to the end of the :func:`device` block that this stands in."""
+    _chosen.set(device)
+
+
 @contextmanager
 def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> Iterator[Any]:
     """Use another device inside a ``with`` block, or several, in this thread or asynchronous task only; blocks nest.

@@ -6,6 +6,7 @@ was given before a *mark*, and written after the mark of where it goes to, and c
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy.typing as npt
@@ -58,6 +59,11 @@ class Piece:
                 raise cl.RuntimeError(cl._cl._ErrorRecord("a copy from the device failed", status, "clWaitForEvents"))
         pending.settled(self._device)
         return True
+
+    def abandon(self) -> None:
+        """Have nobody else get the memory before it was read, which nobody waits for."""
+        with suppress(pending.LaunchError, MemoryError):  # what fails is being told
+            pending.watch(self._device, self._event)
 
     def write(self, device: Device, view: Array, after: cl.Event | None, written: list[cl.Event]) -> None:
         """Write them to a view in C order, in turn or after a mark of its device, and add the event of that.

@@ -158,6 +158,18 @@ def upload_into(device: Device, array: Array, view: Array, queue: cl.CommandQueu
         changed(view)
 
 
+def move(device: Device, source: Array, target: Array) -> None:
+    """Copy the elements of a view to where another one is, both in C order and apart, in the queue of calls."""
+    if source.size:
+        (block, offset), (other, at) = location(source), location(target)
+        with pending.errors(device):
+            copy = cl.enqueue_copy(
+                device.queue, other.buffer, block.buffer, byte_count=source.nbytes, src_offset=offset, dst_offset=at
+            )
+        pending.watch(device, copy)
+        changed(target)
+
+
 def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event]) -> None:
     """Copy the elements of a view, in C order, to elsewhere, as :func:`mdhnp.runtime.transfers.pass_on` does."""
     block, offset = location(view)
