@@ -6,6 +6,7 @@ They were recorded by `benchmarks/ranking.py` on CPUs, by `benchmarks/gpu/record
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ def test_what_is_ranked_first_is_near_the_best(runtime: str) -> None:
     assert losses.keys() == CASES.keys()
     far = {case: round(value, 2) for case, value in losses.items() if value > NEAR}
     assert len(far) <= (1 - MOST) * len(losses), far
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize(
+    "names", [["clock"], ["memory", "shared_cache", "rows_again"], ["group", "wake", "second_kernel"], ["latency"]]
+)
+def test_numbers_of_other_processors_rank_alike(
+    names: list[str], factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a core is said to do may be wrong by a factor of two, as between processors; sizes come from the device."""
+    usual = CAPS["intel"].machine
+    core = replace(usual.core, **{name: factor * getattr(usual.core, name) for name in names})
+    monkeypatch.setattr(DeviceCaps, "machine", property(lambda _: replace(usual, core=core)))
+    losses = [loss(one) for one in RECORDED["times"]]
+    assert np.mean(np.array(losses) > NEAR) <= 1 - MOST
+    assert np.exp(np.mean(np.log(losses))) <= 1.1
 
 
 @pytest.mark.parametrize("case", CASES)
