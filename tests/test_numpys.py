@@ -6,7 +6,8 @@ import string
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def bound(text: str, *arrays: Any) -> MdHom:
         kinds = {n: mdhnp.cc if n in output else add for n in labels}
         names = string.ascii_uppercase
         views = ", ".join(f"{names[i]}[{','.join(t)}]" for i, t in enumerate(terms))
-        scalar = (lambda x: x) if len(terms) == 1 else np.logical_and if arrays[0].dtype == np.bool_ else np.multiply
+        scalar = np.logical_and if arrays[0].dtype == np.bool_ and len(terms) > 1 else lambda *each: reduce(mul, each)
         return mdhnp.md_hom(scalar, kinds, f"{views} -> Z[{','.join(output)}]").bind(*arrays)
 
 
@@ -100,6 +101,23 @@ def test_mixed_types_and_extremes() -> None:
     function = numpy_function(bound("ab,cb->ac", ones, ones))
     assert function is not None
     np.testing.assert_array_equal(function.compute(ones, ones), 4096)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [("ab,bc,cd->ad", True), ("abc,b,adcb->ad", True), ("abc,abc,abc->c", False), ("ab,cab,acb->c", False)],
+)
+def test_products_of_pairs_are_kept_where_they_are_smaller(
+    text: str, pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extents = {n: 11 + i for i, n in enumerate("abcd")}
+    arrays = [RNG.random([3 * extents[n] for n in term]) for term in text.partition("->")[0].split(",")]
+    made = []
+    monkeypatch.setattr(numpy_tier, "_OPTIMIZED_EINSUM", lambda *given: made.append(1) or np.einsum(*given))
+    function = numpy_function(bound(text, *arrays))
+    assert function is not None
+    np.testing.assert_allclose(function.compute(*arrays), np.einsum(text, *arrays, optimize=True))
+    assert bool(made) == pairs
 
 
 @pytest.mark.parametrize("dtypes", ["i1 i1", "i8 i4", "? ?", "f4 f4", "f2 f2", "c8 c8"])
