@@ -106,7 +106,7 @@ class SparseArray:
         return self._along if along and self._along is not None else self.indices
 
     def _pieces(self) -> tuple[Array, Array] | tuple[()]:
-        """Give where pieces of rows begin, and which of them are the first ones of rows; nothing if no row is long."""
+        """Give which pieces are the first ones of rows, and where pieces begin; nothing if no row is long."""
         if self._cut is None:
             ends = self.indptr.numpy()
             lengths = np.diff(ends)
@@ -114,10 +114,10 @@ class SparseArray:
                 self._cut = ()
                 return self._cut
             counts = np.maximum(-(-lengths // _PIECE), 1)
-            first = np.append(0, np.cumsum(counts)).astype(ends.dtype)
-            within = np.arange(first[-1], dtype=ends.dtype) - np.repeat(first[:-1], counts)
+            first = np.append(0, np.cumsum(counts))
+            within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
             begins = np.append(np.repeat(ends[:-1], counts) + _PIECE * within, ends[-1]).astype(ends.dtype)
-            there = [make(transfer.put(a, self.device), self.device) for a in (begins, first)]
+            there = [make(transfer.put(a, self.device), self.device) for a in (first.astype(np.intp), begins)]
             self._cut = there[0], there[1]
         return self._cut
 

@@ -26,6 +26,7 @@ from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import Segment
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.pieces import segments_in_pieces
 from mdhnp.mdh.views import Access, Indirect, contiguous
 from mdhnp.settings import config
 
@@ -48,8 +49,8 @@ class _Way(NamedTuple):
     give: Callable[[Any, Any], Any] | None
     #: SciPy's product, where that takes less time.
     scipys: Callable[[Sequence[Any]], Any] | None
-    #: What is called to sum results of pieces of long rows, where a GPU is to compute these.
-    joined: tuple[Any, ...]
+    #: What is called of a SparseArray with long rows on a GPU, if not the same.
+    cut: tuple[Any, ...]
 
     def multiply(self, operands: list[Any], precision: Any) -> Any:
         if self.scipys is not None and config.mode.decides != "never" and self._is_usual(operands):
@@ -57,11 +58,8 @@ class _Way(NamedTuple):
         for n, turn in self.turned:
             operands[n] = turn(operands[n])
         matrix, (operands[self.number], *others) = self.take(operands[self.number])
-        pieces = matrix._pieces() if self.joined and matrix.device.own_memory else ()
-        others[-1:] = pieces[:1] or others[-1:]
-        found = call(self.what, (*operands, *others), precision=precision)
-        if pieces:
-            found = call(self.joined, (found, pieces[1]), precision=precision)
+        pieces = matrix._pieces() if self.cut and matrix.device.own_memory else ()
+        found = call(self.cut if pieces else self.what, (*operands, *others, *pieces), precision=precision)
         return found if self.give is None else self.give(matrix, found)
 
     def _is_usual(self, operands: Sequence[Any]) -> bool:
@@ -124,18 +122,10 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     give = partial(like, term, asked.output) if pattern else None if shape is axes is None else seen
     scipys = partial(by_scipy, asked, number) if is_scipys(asked, kinds, number) else None
     what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype)
-    joined: tuple[Any, ...] = ()
     beside = prod([sizes[c] for c in asked.output if c not in term])
-    alone = kinds[number].is_array and entries.grouped and not any([entries.grouped in asked.terms[n] for n in dense])
-    if alone and beside >= _COLUMNS and _is_sum(asked, kinds):
-        pieces = tuple([ENTRY if c == entries.grouped else c for c in kept])
-        joined = (what[0], Layout((pieces,), kept, 0, (), entries.grouped), None, None)
-    return _Way(number, what, entries.take, tuple(turned), give, scipys, joined)
-
-
-def _is_sum(asked: Product, kinds: Sequence[Kind]) -> bool:
-    """Whether results of pieces of a row may be summed as they are: they are not rounded to a smaller type."""
-    return asked.ring is None and asked.dtype is None and np.float16 not in [k.dtype for k in kinds]
+    pieces = kinds[number].is_array and entries.grouped and beside >= _COLUMNS
+    of_pieces = (what[0], layout._replace(in_pieces=True), *what[2:]) if pieces else ()
+    return _Way(number, what, entries.take, tuple(turned), give, scipys, of_pieces)
 
 
 def _in_memory(asked: Product, grouped: str) -> str:
@@ -210,6 +200,7 @@ def _describe(
     arrays: Sequence[NDArray], layout: Layout, ring: Semiring | None, dtype: np.dtype[Any] | None
 ) -> Described:
     count = len(layout.terms)
+    arrays, pieces = (arrays[:-2], arrays[-1]) if layout.in_pieces else (arrays, None)
     operands, places = arrays[:count], dict(zip(layout.placed, arrays[count:], strict=False))
     sizes = {layout.grouped: len(arrays[-1]) - 1} if layout.grouped else {}
     for term, x in zip(layout.terms, operands, strict=True):
@@ -247,6 +238,9 @@ def _describe(
     out = contiguous("R", (finish or scalar).dtypes[0], shape, tuple(range(kept)))
     combine = (CC,) * kept + (functions.combine,) * (rank - kept)
     h = MdHom(shape, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
+    if pieces is not None:
+        cut = segments_in_pieces(h, len(pieces) - 1)
+        return Described(h, lambda read: read[:-2]) if cut is None else Described(cut)
     usual = ring is None and out.dtype == np.result_type(*[x.dtype for x in operands])
     known = usual and count == 2 and layout.grouped and len(places) == 1
     return Described(h, numpy=scipys_function(layout, h) if known else None)

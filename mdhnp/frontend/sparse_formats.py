@@ -47,6 +47,8 @@ class Layout(NamedTuple):
     number: int
     placed: Labels
     grouped: str
+    #: Whether arrays of pieces come last.
+    in_pieces: bool = False
 
 
 class Kind(NamedTuple):

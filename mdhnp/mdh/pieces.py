@@ -67,10 +67,25 @@ def _of_two(h: Computation, inputs: tuple[int, ...], pieces: dict[int, tuple[int
     if not isinstance(h, MdHom) or len(h.segments) != 1 or inputs[h.segments[0].source] not in pieces:
         return []
     (dim, source, _, _), (row,) = h.segments[0], h.segmented(h.segments[0])
+    first, piece = pieces[inputs[source]]
+    return _steps(h, h.extents[row] + h.extents[dim] // _length(h.extents[dim]), inputs, (first, piece), values)
+
+
+def segments_in_pieces(h: MdHom, count: int) -> Graph | None:
+    """Combine segments in pieces, so many in all: which are segments' first ones, and where pieces begin, comes last.
+
+    None where an MDH's segments cannot be combined so.
+    """
+    given = len(h.inputs)
+    steps = _steps(h, count, tuple(range(given)), (given, given + 1), given + 2)
+    return Graph.ending(given + 2, steps) if steps else None
+
+
+def _steps(h: MdHom, count: int, inputs: tuple[int, ...], ends: tuple[int, int], values: int) -> list[Step]:
+    (dim, source, _, _), (row,) = h.segments[0], h.segmented(h.segments[0])
     if not _is_free(h, row):
         return []
-    first, piece = pieces[inputs[source]]
-    count = h.extents[row] + h.extents[dim] // _length(h.extents[dim])
+    first, piece = ends
     parts, whole = _parts(h, dim, row, count), _whole(h, dim, row, count)
     read = [piece if n == source else p for n, p in enumerate(inputs)]
     made = range(values, values + len(parts.outputs))
@@ -113,7 +128,7 @@ def _whole(h: MdHom, dim: int, row: int, count: int) -> MdHom:
         None if f is None else f.substituted((*f.parameters, INDEX, INDEX)) for f in (combined.scalar, combined.finish)
     )
     assert scalar is not None
-    segments = (Segment(0, len(inputs) - 1, (0, 1)),)
+    segments = (Segment(0, len(inputs) - 1, (0, 1), trusted=h.segments[0].trusted),)
     return replace(combined, inputs=inputs, scalar=scalar, finish=finish, segments=segments)
 
 
