@@ -308,14 +308,14 @@ def test_parts_stand_for_what_is_made_of_them() -> None:
 
     def learn(recipes: Any, kind: Any, given: Any, *args: Any) -> Any:
         taken.append(given)
-        recipes[kind] = ("add",), False, (2,)
+        recipes[kind] = ("add",), False, (3,)
         return called.function(*args)
 
     made = native.Method(called.function, learn, {}, False, 1, called.place)
     parted = Parted(one, other)
     for _ in range(2):
         made(parted, x)
-    assert [[a is b for a, b in zip(given, (one, other, x), strict=True)] for given in taken] == [[True] * 3]
+    assert [[a is b for a, b in zip(given, (3, one, other, x), strict=True)] for given in taken] == [[True] * 4]
     called.made.clear()
     held = sys.getrefcount(one)
     for _ in range(5):
@@ -327,7 +327,7 @@ def test_parts_stand_for_what_is_made_of_them() -> None:
         made(each, x)
     assert len(called.made) == 2 * len(others)
     assert len(taken) == 1 + len(others)
-    broken: Any = [Parted(one, other, [3]), Parted(one, called.a), parted]
+    broken: Any = [Parted(one, other, {3}), Parted(one, called.a), parted]
     del parted.one
     for each in broken * 2:
         made(each, x)

@@ -104,7 +104,7 @@ _MISSING = object()
 
 
 #: Attributes that tell sparse operands of a type from others of it, of types that were seen; and the type itself.
-parts: dict[type, tuple[str, ...]] = {SparseArray: ("format", "shape", "data", "indices", "indptr")}
+parts: dict[type, tuple[str, ...]] = {SparseArray: ("format", "shape", "data", "indices", "indptr", "_cut")}
 
 
 def is_sparse(a: Any) -> bool:

@@ -88,7 +88,7 @@ read_sequence(Reading *reading, PyObject *sequence, int depth)
     return read && write_down(reading, ')');
 }
 
-/* Read what is made of parts: arrays, and what is the same in all calls of a kind, as its type is. */
+/* Read what is made of parts, whose type is the same in all calls of a kind. */
 static int
 read_parts(Reading *reading, PyObject *object, PyObject *names)
 {
@@ -98,11 +98,9 @@ read_parts(Reading *reading, PyObject *object, PyObject *names)
     int read = read_value(reading, (PyObject *)Py_TYPE(object), 'p');
     for (Py_ssize_t n = 0; read && n < PyTuple_GET_SIZE(names); ++n) {
         PyObject *part = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, n));
-        read = part != NULL && PyList_Append(given->parts, part) == 0; /* which holds it */
+        /* The list holds it. */
+        read = part != NULL && PyList_Append(given->parts, part) == 0 && read_one(reading, part, 1);
         Py_XDECREF(part);
-        if (read)
-            read = PyArray_CheckExact(part) || Py_IS_TYPE(part, reading->kind) ? read_one(reading, part, DEPTH)
-                                                                               : read_value(reading, part, 'v');
     }
     return read;
 }
