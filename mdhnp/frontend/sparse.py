@@ -45,7 +45,7 @@ class _Way(NamedTuple):
     take: Callable[[Any], tuple[Any, tuple[Any, ...]]]
     #: Dense operands that are copied, or cut as blocks are, by their number.
     turned: tuple[tuple[int, Callable[[Any], Any]], ...]
-    #: Gives the result, from an operand with the entries in the order in which they were taken, and what was computed.
+    #: Gives a sparse result, from an operand with the entries in the order in which they were taken, and new ones.
     give: Callable[[Any, Any], Any] | None
     #: SciPy's product, where that takes less time.
     scipys: Callable[[Sequence[Any]], Any] | None
@@ -112,16 +112,12 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     kept = (ENTRY, *inner) if pattern else tuple([c for part in cut for c in part])
     layout = Layout(tuple(terms), kept, number, entries.placed, entries.grouped)
     sizes = extents(asked.terms, [k.shape for k in kinds])
-    shape = [sizes[c] for c in output] if split else None
-    axes = None if output == asked.output else [output.index(c) for c in asked.output]
-
-    def seen(matrix: Any, found: Any) -> Any:
-        found = found if shape is None else found.reshape(shape)
-        return found if axes is None else found.transpose(axes)
-
-    give = partial(like, term, asked.output) if pattern else None if shape is axes is None else seen
+    shape = tuple([sizes[c] for c in output]) if split else None
+    axes = None if output == asked.output else tuple([output.index(c) for c in asked.output])
+    give = partial(like, term, asked.output) if pattern else None
+    seen = (None, None) if pattern else (shape, axes)
     scipys = partial(by_scipy, asked, number) if is_scipys(asked, kinds, number) else None
-    what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype)
+    what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype, *seen)
     beside = prod([sizes[c] for c in asked.output if c not in term])
     pieces = kinds[number].is_array and entries.grouped and beside >= _COLUMNS
     of_pieces = (what[0], layout._replace(in_pieces=True), *what[2:]) if pieces else ()
@@ -197,8 +193,14 @@ def _check_pattern(matrix: Kind, operands: Sequence[Kind], *, turned: bool) -> N
 
 
 def _describe(
-    arrays: Sequence[NDArray], layout: Layout, ring: Semiring | None, dtype: np.dtype[Any] | None
+    arrays: Sequence[NDArray],
+    layout: Layout,
+    ring: Semiring | None,
+    dtype: np.dtype[Any] | None,
+    shape: tuple[int, ...] | None,
+    axes: tuple[int, ...] | None,
 ) -> Described:
+    """Describe a product; its result, of such a shape where blocks are put together, has its axes in such an order."""
     count = len(layout.terms)
     arrays, pieces = (arrays[:-2], arrays[-1]) if layout.in_pieces else (arrays, None)
     operands, places = arrays[:count], dict(zip(layout.placed, arrays[count:], strict=False))
@@ -234,16 +236,22 @@ def _describe(
     scalar, finish = functions.scalar.substituted(parameters), functions.finish
     if finish is not None:
         finish = finish.substituted((*scalar.dtypes, *parameters))
-    shape = tuple([sizes[c] for c in names])
-    out = contiguous("R", (finish or scalar).dtypes[0], shape, tuple(range(kept)))
+    points = tuple([sizes[c] for c in names])
+    out = contiguous("R", (finish or scalar).dtypes[0], points, tuple(range(kept)))
     combine = (CC,) * kept + (functions.combine,) * (rank - kept)
-    h = MdHom(shape, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
+    h = MdHom(points, combine, scalar, tuple(views), (out,), finish, names, segments=segments)
+
+    def seen(found: Sequence[Any]) -> Any:
+        result = found[0] if shape is None else found[0].reshape(shape)
+        return result if axes is None else result.transpose(axes)
+
+    give = None if shape is axes is None else seen
     if pieces is not None:
         cut = segments_in_pieces(h, len(pieces) - 1)
-        return Described(h, lambda read: read[:-2]) if cut is None else Described(cut)
+        return Described(h, lambda read: read[:-2], give) if cut is None else Described(cut, None, give)
     usual = ring is None and out.dtype == np.result_type(*[x.dtype for x in operands])
     known = usual and count == 2 and layout.grouped and len(places) == 1
-    return Described(h, numpy=scipys_function(layout, h) if known else None)
+    return Described(h, None, give, numpy=scipys_function(layout, h) if known else None)
 
 
 def _functions(
