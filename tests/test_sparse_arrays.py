@@ -35,12 +35,10 @@ def test_entries_stay_on_a_device(form: str, count: tuple[int, ...], where: Devi
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
-@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,jk->ki", "ij,jkl->kil", "ij,jk,ik->ik"])
-def test_long_rows_are_cut_where_columns_have_work_items(
-    subscripts: str, form: str, where: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("_LONG", "_PIECE"):
-        monkeypatch.setattr(f"mdhnp.arrays.sparse.{name}", 4)
+@pytest.mark.parametrize("subscripts", ["ij,j->i", "ij,jk->ik", "ij,jk->ki", "ij,jkl->kil", "ij,jk,ik->ik"])
+def test_long_rows_are_cut(subscripts: str, form: str, where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_LONG": 4, "_TIMES": 1, "_PIECE": 4}.items():
+        monkeypatch.setattr(f"mdhnp.arrays.sparse.{name}", value)
     matrix, short = matrix_of(), sparse.csr_array(np.eye(M, N))
     extents = {"i": M, "j": N, "k": 32, "l": 3}
     operands = [whole(*[extents[c] for c in term]) for term in subscripts.partition("->")[0].split(",")[1:]]

@@ -8,7 +8,6 @@ not know devices.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +30,6 @@ from mdhnp.mdh.views import Access, Indirect, contiguous
 from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
-
-#: Columns from which on long rows are cut into pieces on a GPU: work-items beside each other share few entries.
-_COLUMNS = 16
 
 
 class _Way(NamedTuple):
@@ -118,9 +114,8 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     seen = (None, None) if pattern else (shape, axes)
     scipys = partial(by_scipy, asked, number) if is_scipys(asked, kinds, number) else None
     what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype, *seen)
-    beside = prod([sizes[c] for c in asked.output if c not in term])
-    pieces = kinds[number].is_array and entries.grouped and beside >= _COLUMNS
-    of_pieces = (what[0], layout._replace(in_pieces=True), *what[2:]) if pieces else ()
+    grouped = kinds[number].is_array and entries.grouped
+    of_pieces = (what[0], layout._replace(in_pieces=True), *what[2:]) if grouped else ()
     return _Way(number, what, entries.take, tuple(turned), give, scipys, of_pieces)
 
 
