@@ -91,12 +91,17 @@ def test_the_last_definition_is_called(device: Device, name: str) -> None:
     np.testing.assert_array_equal(z, x * y)
 
 
+#: Names of kernels' variables.
+VARIABLES = ("g", "i", "j", "I0", "o0", "I1", "O0", "n0")
+
+
 @pytest.mark.parametrize("settings", ["auto", "always"])
-def test_a_function_may_have_the_name_of_a_variable(device: Device, settings: str) -> None:
+def test_functions_and_macros_may_have_names_of_variables(device: Device, settings: str) -> None:
     x = np.arange(6, dtype="f4").reshape(2, 3)
+    macros = "".join([f"# define  {name} {n}\n" for n, name in enumerate(VARIABLES)])
+    texts = [f"float {name}(float x) {{ return 2 * x; }}" for name in VARIABLES]
     with config(specialise=settings):
-        for name in ("g", "i", "j", "I0", "o0"):
-            text = f"float {name}(float x) {{ return 2 * x; }}"
+        for text in (*texts, f"{macros}float f(float x) {{ return {VARIABLES[2]} * x; }}"):
             np.testing.assert_array_equal(md_hom(text, {"i": cc, "j": cc}, "x[i,j] -> y[j,i]")(x), 2 * x.T)
 
 

@@ -22,6 +22,7 @@ soft = md_hom(
 shifted = md_hom("float size(float x) { return x + 1; } float f(float x) { return size(x); }", ROWS, "x[i,j] -> y[i,j]")
 LARGER = "float larger(float a, float b) { return fabs(a) >= fabs(b) ? a : b; }"
 farthest = md_hom(lambda x: x, {"i": cc, "j": pw(LARGER, identity=0, commutative=True)}, "x[i,j] -> y[i]")
+typed = md_hom("typedef float real; real f(real x) { return x / 2; }", ROWS, "x[i,j] -> y[i,j]", results=np.float32)
 both = md_hom("void f(float x, float *a, float *b) { *a = x + 1; *b = x - 1; }", ROWS, "x[i,j] -> a[i,j], b[i,j]",
               results=(np.float32, np.float32))  # fmt: skip
 lengths = md_hom(
@@ -60,7 +61,8 @@ CASES = {
     "after a product": Case(lambda x, y: soft(x @ y.T, T), lambda x, y: softened(x @ y.T), 2),
     "of several results": Case(lambda x, y: both(x + y)[1], lambda x, y: x + y - 1, 2),
     "of another type": Case(lambda x, y: whole(x * 9) * y, lambda x, y: np.trunc(x * 9).astype(np.int32) * y, 3),
-    "with macros": Case(lambda x, y: fifth(half(x)) + y, lambda x, y: x * np.float32(0.1) + y, 3),
+    "with macros": Case(lambda x, y: fifth(half(x)) + y, lambda x, y: x * np.float32(0.1) + y, 1),
+    "with types": Case(lambda x, y: typed(x + y) * y, lambda x, y: (x + y) / 2 * y, 3),
     "of slices": Case(lambda x, y: lengths(x + y), lambda x, y: (x + y).sum(axis=1), 2),
 }  # fmt: skip
 

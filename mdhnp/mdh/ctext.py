@@ -13,6 +13,9 @@ import numpy as np
 #: What may hold anything that looks like code: comments, strings and characters.
 _OPAQUE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE | re.ASCII)
+#: Directives of macros, and of what depends on them.
+_OF_MACROS = re.compile(r"[ \t]*#[ \t]*(?:define|undef|if|ifdef|ifndef|elif|else|endif)\b")
 _INSIDE = r"[^()]*(?:\([^()]*\)[^()]*)*"
 _ATTRIBUTE = re.compile(rf"\b(?:__attribute__|__attribute)\s*\(\({_INSIDE}\)\)")
 #: A type, perhaps with stars, the function's name, its parameters and its body.
@@ -58,19 +61,26 @@ def defined_names(source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([found.group(2) for found in _definitions(source)]))
 
 
+def defined_macros(source: str) -> tuple[str, ...]:
+    """Give the names of all macros that OpenCL C text defines, in order."""
+    return tuple(dict.fromkeys(_MACRO.findall(_plain(source))))
+
+
 @lru_cache(maxsize=256)
 def is_only_functions(source: str) -> bool:
-    r"""Whether OpenCL C text is definitions of functions alone, so that it means the same beside any other text.
+    r"""Whether OpenCL C text is definitions of functions and macros alone, so that it means the same beside other text.
 
     Examples
     --------
-    >>> is_only_functions("float f(float x) { return 2 * x; }")
-    True
     >>> is_only_functions("#define N 2\nfloat f(float x) { return N * x; }")
+    True
+    >>> is_only_functions("typedef float real;\nreal f(real x) { return 2 * x; }")
     False
     """
     text = _plain(source)
-    return not _DIRECTIVE.search(text) and not _DEFINITION.sub("", _outermost(text)).strip()
+    if not all(map(_OF_MACROS.match, _DIRECTIVE.findall(text))):
+        return False
+    return not _DEFINITION.sub("", _outermost(_DIRECTIVE.sub("", text))).strip()
 
 
 def type_name(dtype: np.dtype[Any]) -> str:

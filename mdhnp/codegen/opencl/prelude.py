@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.opencl.ctypes import vector_name
-from mdhnp.mdh.ctext import defined_names
+from mdhnp.mdh.ctext import defined_macros, defined_names
 from mdhnp.schedule.schedule import DeviceCaps
 
 #: Types of 64 bits.
@@ -335,12 +335,16 @@ class Helpers:
         return function
 
     def user(self, name: str, source: str) -> str:
-        """A function given as OpenCL C, its helpers as well under names that none else here has."""
+        """A function given as OpenCL C, its helpers as well under names that none else here has.
+
+        Its macros end with it: what is generated after it may have names of theirs.
+        """
         key = f"user {name} {source}"
         before = [other for other in self.texts if other.startswith(f"user {name} ")]
         place = before.index(key) if key in before else len(before)
         called = f"user{place}_{name}"
         names = {own: called if own == name else f"{called}_{own}" for own in defined_names(source)}
         renamed = "".join([f"#define {own} {other}\n" for own, other in names.items()])
-        self.texts[key] = f"{renamed}{source.strip()}\n" + "".join([f"#undef {own}\n" for own in names])
+        ended = dict.fromkeys([*names, *defined_macros(source)])
+        self.texts[key] = f"{renamed}{source.strip()}\n" + "".join([f"#undef {own}\n" for own in ended])
         return called
