@@ -63,6 +63,18 @@ def test_json_brings_every_schedule_back(drawn: tuple[MdHom, Schedule]) -> None:
     check(h, again, CAPS)
 
 
+@pytest.mark.parametrize(
+    ("filters", "channels", "taps"), [(3, 3, 3), (16, 3, 3), (64, 3, 3), (8, 2, 3), (32, 1, 5), (4, 4, 3), (8, 4, 5)]
+)
+def test_convolutions_of_few_channels_have_vectors(filters: int, channels: int, taps: int) -> None:
+    """All terms times a register tile's rows may be more than can be written out."""
+    dims = {d: cc for d in "kpq"} | {d: pw("add") for d in "crs"}
+    f = md_hom(np.multiply, dims, "X[c,p+r-1,q+s-1], W[k,c,r,s] -> O[k,p,q]", boundary={"X": "constant"})
+    x, w = np.empty((channels, 512, 512), np.float32), np.empty((filters, channels, taps, taps), np.float32)
+    s = default(canonical(f.bind(x, w, p=512, q=512)), CAPS)
+    assert s.vector_width == 16 and prod(s.private_tile) >= 16 * taps * taps
+
+
 def test_json_keeps_the_second_schedule() -> None:
     s = replace(Schedule.plain((3, 4), 1), second=Schedule.plain((2, 3), 1))
     assert Schedule.from_json(s.to_json()).second == Schedule.plain((2, 3), 1)

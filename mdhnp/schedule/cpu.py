@@ -12,7 +12,7 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, RESULTS, Batch, fallback, global_order
-from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.check import UNROLL_LIMIT, is_legal
 from mdhnp.schedule.layout import sole_dimension, tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
@@ -21,6 +21,8 @@ from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
 #: Results of one product of a stack from which on register tiles stay inside of it.
 _SHARED = 64
+#: Terms of a sum that are written out, and of sums of which some are: fitted to convolutions of 1 to 64 channels.
+_WRITTEN_OUT, _TERMS = 32, 128
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
 #: Register tiles (half of them of any dimension of vectors) and schedules that are kept, sizes of local tiles of each.
@@ -84,7 +86,7 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     rowed = shared if prod(h.extents[d] for d in shared) >= _SHARED else access.kept
     tiles, vectors = [], []
     for vector, width in vectorisations(access, caps):
-        small = [d for d in access.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
+        small = _unrolled(h, [d for d in access.combined if d != vector] if volume <= _TERMS else [])
         # Of tiles that the model cannot tell apart the first stays: one of long dimensions.
         others = sorted((d for d in rowed if d != vector), key=lambda d: -h.extents[d])
         for rows in _rows(h, others):
@@ -92,6 +94,8 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
                     continue
                 private = dict(rows) | {d: h.extents[d] for d in small} | {vector: width * count}
+                if prod(private.values()) > UNROLL_LIMIT * width:
+                    continue
                 tiles.append([private.get(d, 1) for d in range(h.rank)])
                 vectors.append((vector, width))
     count = len(tiles)
@@ -110,6 +114,16 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     best = [np.flatnonzero(ranked.vector_dim == d)[: _KEEP_TILES // 2] for d in np.unique(ranked.vector_dim)]
     places = np.concatenate([*best, np.arange(min(_KEEP_TILES // 2, len(ranked)))])
     return ranked.take(np.unique(places))
+
+
+def _unrolled(h: MdHom, dims: Sequence[int]) -> list[int]:
+    """Give the short dimensions, from the innermost one on, whose terms are written out."""
+    found: list[int] = []
+    for d in reversed(dims):
+        if h.extents[d] > 8 or h.extents[d] * prod(h.extents[k] for k in found) > _WRITTEN_OUT:
+            break
+        found.append(d)
+    return found
 
 
 def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
