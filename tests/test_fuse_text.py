@@ -36,6 +36,34 @@ half, fifth = (
 )
 T = np.asarray(np.float32(0.5))
 
+PLUS = "float plus(float a, float b) { return a + b; }"
+MOST = pw("float most(float a, float b) { return fmax(a, b); }", identity=-np.inf, commutative=True)
+LOGS = pw(
+    "float logs(float a, float b) { float m = fmax(a, b); return isinf(m) ? m : m + log1p(exp(fmin(a, b) - m)); }",
+    identity=-np.inf, commutative=True,
+)  # fmt: skip
+
+
+def prefixes(operator: Any, over: Any, **options: Any) -> Any:
+    """Scan rows by an operator that is declared to distribute over another one."""
+    return md_hom(lambda v: v, {"i": cc, "j": ps(operator, distributes_over=over, **options)}, "x[i,j] -> y[i,j]")
+
+
+def totals(spec: Any) -> Any:
+    return md_hom(lambda v: v, {"i": cc, "j": spec}, f"x[i,j] -> y[i{',j' if spec.kind == 'ps' else ''}]")
+
+
+sums_by_text, sums_over_most, sums_over_logs, joined = (
+    prefixes(PLUS, "max"), prefixes(PLUS, MOST), prefixes("add", LOGS),
+    prefixes(lambda a, b: a + b + 1, ["min", "max"]),
+)  # fmt: skip
+undeclared = md_hom(lambda v: v, {"i": cc, "j": ps(PLUS)}, "x[i,j] -> y[i,j]")
+largest, most, logs, largest_so_far = map(totals, (pw("max"), MOST, LOGS, ps("max")))
+
+
+def sums(x: Any) -> Any:
+    return np.cumsum(x.astype(float), axis=1)
+
 
 def softened(x: Any) -> Any:
     return np.sign(x) * np.maximum(abs(x) - T, 0)
@@ -63,6 +91,17 @@ CASES = {
     "of another type": Case(lambda x, y: whole(x * 9) * y, lambda x, y: np.trunc(x * 9).astype(np.int32) * y, 3),
     "with macros": Case(lambda x, y: fifth(half(x)) + y, lambda x, y: x * np.float32(0.1) + y, 1),
     "with types": Case(lambda x, y: typed(x + y) * y, lambda x, y: (x + y) / 2 * y, 3),
+    "prefixes by text": Case(lambda x, y: largest(sums_by_text(x - y)), lambda x, y: sums(x - y).max(axis=1), 1),
+    "prefixes of prefixes": Case(
+        lambda x, y: largest_so_far(sums_by_text(x - y)), lambda x, y: np.maximum.accumulate(sums(x - y), axis=1), 1
+    ),
+    "both by text": Case(lambda x, y: most(sums_over_most(x + y)), lambda x, y: sums(x + y).max(axis=1), 1),
+    "logarithms of sums": Case(
+        lambda x, y: logs(sums_over_logs(x / 4)), lambda x, y: np.logaddexp.reduce(sums(x / 4), axis=1), 1
+    ),
+    "prefixes in Python": Case(lambda x, y: largest(joined(x)), lambda x, y: (sums(x + 1) - 1).max(axis=1), 1),
+    "of no declared law": Case(lambda x, y: largest(undeclared(x - y)), lambda x, y: sums(x - y).max(axis=1), 2),
+    "of another law": Case(lambda x, y: most(sums_by_text(x - y)), lambda x, y: sums(x - y).max(axis=1), 2),
     "of slices": Case(lambda x, y: lengths(x + y), lambda x, y: (x + y).sum(axis=1), 2),
 }  # fmt: skip
 
@@ -82,6 +121,23 @@ def test_as_many_steps_are_left(name: str) -> None:
     x, y = np.ones((2, 300, 400), np.float32)
     found = mdhnp.fuse(CASES[name].fused).rewriting(x, y)
     assert len(found.after.steps) == CASES[name].steps, str(found)
+
+
+@pytest.mark.parametrize(
+    ("product", "total", "message"),
+    [
+        (PLUS, "add", r"plus does not distribute over \+: .* ⊗ \(.* ⊕ .*\) = "),
+        ("mul", MOST, r"\* does not distribute over most"),
+        ("float second(float a, float b) { return a * a + b; }", "add", "second does not distribute"),
+    ],
+)
+def test_laws_of_text_are_tried_by_kernels(product: Any, total: Any, message: str, device: Device) -> None:
+    x = np.ones((3, 4), np.float32)
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        for function in (scan := prefixes(product, total), mdhnp.fuse(lambda x: scan(x) * 2)):
+            with pytest.raises(ValueError, match=message):
+                function(x)
+        prefixes(product, total, check=False)(x)
 
 
 def test_calls_are_shown_with_what_they_take() -> None:

@@ -120,6 +120,29 @@ def test_counterexamples_are_shown(name: str) -> None:
         operator(same, dtype, function, check=False, **options)
 
 
+#: Types, operators that do not distribute over others, and these; what the error says.
+UNDISTRIBUTED: dict[str, tuple[str, Any, Any, str]] = {
+    "products over maxima": ("f4 i4", "mul", "max", r"\* does not distribute over max: -.* ⊗ \(.* ⊕ .*\) = .*, "),
+    "sums over products": ("f4 i4", "add", "mul", r"\+ does not distribute over \*"),
+    "one of two": ("f4", lambda a, b: a + b, ["max", pw("add")], r"<lambda> does not distribute over \+"),
+    "from the right only": ("i4", lambda a, b: a, pw("add"), r"over \+"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [pw, ps])
+@pytest.mark.parametrize("name", UNDISTRIBUTED)
+def test_operators_distribute_as_they_are_said_to(name: str, make: Any) -> None:
+    dtypes, function, over, message = UNDISTRIBUTED[name]
+    for dtype in dtypes.split():
+        with pytest.raises(ValueError, match=message):
+            operator(same, dtype, function, make=make, distributes_over=over)
+        operator(same, dtype, function, make=make, distributes_over=over, check=False)
+        joined = operator(same, dtype, lambda a, b: a + b + 1, make=make, distributes_over=["max", "min"])
+        assert len(joined.distributes_over) == 2
+    with pytest.raises(TypeError, match=r"distributes_over: .* is no operator that reduces"):
+        make(function, distributes_over=cc)
+
+
 def test_operators_are_tried_on_what_they_meet() -> None:
     """Values that the scalar function cannot give, and what is alike for all values combined, break no law."""
     x, n = np.arange(12).reshape(3, 4), np.array([5, 6, 7])

@@ -11,8 +11,8 @@ from mdhnp.calls.request import results
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.public import public
-from mdhnp.mdh import MdHom, Pattern, scattered
-from mdhnp.mdh.combine import CombineSpec
+from mdhnp.mdh import Function, MdHom, Pattern, cc, scattered
+from mdhnp.mdh.combine import CombineSpec, require_distributive
 from mdhnp.mdh.pattern import md_hom as pattern
 from mdhnp.mdh.pattern import whole_extents
 
@@ -108,8 +108,23 @@ class Computation:
 def _describe(arrays: Arrays, computation: "ref[Computation]", *extents: tuple[str, int]) -> Described:
     known = computation()
     assert known is not None  # it is being called
-    mdhom, sortings = scattered(known.bind(*arrays, **dict(extents)))
+    bound = known.bind(*arrays, **dict(extents))
+    for (_, spec), combine in zip(known.pattern.combine, bound.combine, strict=True):
+        if spec.over and spec.check and combine.operator is not None:
+            totals = [total.resolve(bound.scalar.dtypes).operator for total in spec.over]
+            require_distributive(combine.operator, [t for t in totals if t is not None], apply=_applied)
+    mdhom, sortings = scattered(bound)
     return Described(mdhom, None, results, sortings=sortings)
+
+
+def _applied(function: Function, values: Arrays) -> tuple[Any, ...]:
+    """Apply an operator's function to operands, by a kernel where it is OpenCL C text."""
+    if not function.texts:
+        return function.evaluate(values)
+    (text,), count = function.texts, len(values)
+    views = f"{', '.join([f'x{n}[i]' for n in range(count)])} -> {', '.join([f'y{n}[i]' for n in range(count // 2)])}"
+    found = md_hom(text, {"i": cc}, views, results=function.dtypes)(*values)
+    return found if isinstance(found, tuple) else (found,)
 
 
 _MD_HOM = Routine("md_hom", _describe)

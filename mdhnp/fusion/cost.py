@@ -59,8 +59,12 @@ def seconds_in_cache(h: MdHom) -> float:
 
 
 def _operations(h: MdHom) -> float:
-    """Operations without conversions of float16 to float32, as which it is loaded; one at a time with OpenCL C text."""
-    return (operation_count(h) - h.points * _conversions(h.scalar)) * (_LANES if h.calls_text else 1)
+    """Operations without conversions of float16 to float32, as which it is loaded; one at a time with OpenCL C text.
+
+    What is combined in order has no vectors without text either.
+    """
+    ordered = bool(h.dims("ps")) or (h.operator is not None and not h.operator.commutative)
+    return (operation_count(h) - h.points * _conversions(h.scalar)) * (_LANES if h.calls_text and not ordered else 1)
 
 
 def _conversions(f: Function) -> float:

@@ -7,7 +7,7 @@ numbers are ordered by their real parts and then by their imaginary ones. It mus
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, identity_function
-from mdhnp.mdh.laws import Source, laws
+from mdhnp.mdh.laws import Source, distributivity, laws
 from mdhnp.mdh.trace import index, trace, trace_text
 
 Kind = Literal["cc", "pw", "ps"]
@@ -37,6 +37,8 @@ class Operator:
     identity: tuple[str, ...] | None
     #: Whether operands may be exchanged, which lets work-items take interleaved elements.
     commutative: bool
+    #: Functions ⊕ of which a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c) was declared.
+    distributes_over: tuple[Function, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _require_line(self.name)
@@ -96,6 +98,8 @@ class CombineSpec:
     commutative: bool | None = None
     name: str = ""
     check: bool = True
+    #: Specs of the operators that it is declared to distribute over.
+    over: tuple["CombineSpec", ...] = ()
 
     def __post_init__(self) -> None:
         _require_line(self.name)
@@ -104,6 +108,16 @@ class CombineSpec:
 
     def resolve(self, dtypes: Sequence[np.dtype[Any]], source: Source | None = None) -> Combine:
         """Fix the operator for results of these types, which come from a source if it is known."""
+        found = self._resolved(dtypes, source)
+        if found.operator is None or not self.over:
+            return found
+        operator, totals = found.operator, [spec.resolve(dtypes, source).operator for spec in self.over]
+        declared = tuple([total for total in totals if total is not None])
+        if self.check:
+            require_distributive(operator, declared, source)
+        return replace(found, operator=replace(operator, distributes_over=tuple([t.function for t in declared])))
+
+    def _resolved(self, dtypes: Sequence[np.dtype[Any]], source: Source | None) -> Combine:
         if self.function is None:
             return CC
         if callable(self.function):
@@ -119,8 +133,9 @@ cc = CombineSpec("cc")
 
 
 def pw(
-    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True
-) -> CombineSpec:
+    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True,
+    distributes_over: Any = None,
+) -> CombineSpec:  # fmt: skip
     """Combine the results of the parts point by point: a reduction.
 
     Parameters
@@ -139,6 +154,9 @@ def pw(
         How a custom function is printed: one line.
     check : bool
         False if a custom function's laws are not to be tried, because they hold only for values that your arrays have.
+    distributes_over : str, callable or pw(...), or a list of such, optional
+        Operators ⊕ over which this one, ⊗, is declared to distribute: ``a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c)``. Rules of
+        :func:`mdhnp.fuse` use that. What is declared is tried, as the other laws are.
 
     Returns
     -------
@@ -155,7 +173,8 @@ def pw(
     -----
     The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
     operator makes of them. Floats are compared up to rounding. The identity must leave the operator's own results as
-    they are. Those of text cannot be tried: they are yours to see to.
+    they are. Those of text are yours to see to; what it is declared to distribute over is tried by a kernel, at the
+    first call.
 
     Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.
 
@@ -164,12 +183,13 @@ def pw(
     >>> import mdhnp
     >>> larger = mdhnp.pw(lambda a, b: np.where(b > a, b, a), name="larger")
     """
-    return CombineSpec("pw", function, identity, commutative, name, check)
+    return CombineSpec("pw", function, identity, commutative, name, check, _declared(distributes_over))
 
 
 def ps(
-    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True
-) -> CombineSpec:
+    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True,
+    distributes_over: Any = None,
+) -> CombineSpec:  # fmt: skip
     """Give the combined result of every prefix: an inclusive scan.
 
     Parameters
@@ -184,6 +204,9 @@ def ps(
         How a custom function is printed.
     check : bool
         False if a custom function's laws are not to be tried.
+    distributes_over : str, callable or pw(...), or a list of such, optional
+        Operators over which it is declared to distribute, as :func:`pw` takes them: a reduction of prefixes is one
+        pass then, in a fused function.
 
     Returns
     -------
@@ -197,7 +220,19 @@ def ps(
     >>> running_maximum([3, 1, 4, 1, 5])
     array([3, 3, 4, 4, 5])
     """
-    return CombineSpec("ps", function, identity, commutative, name, check)
+    return CombineSpec("ps", function, identity, commutative, name, check, _declared(distributes_over))
+
+
+def _declared(given: Any) -> tuple[CombineSpec, ...]:
+    """The operators that are named by `distributes_over`, as specs."""
+    every = () if given is None else given if isinstance(given, list) else [given]
+    specs = [one if isinstance(one, CombineSpec) else pw(one) for one in every]
+    for spec in specs:
+        if spec.function is None:
+            raise TypeError(
+                f"distributes_over: {spec!r} is no operator that reduces; use a name, a function or pw(...)"
+            )
+    return tuple(specs)
 
 
 #: NumPy's function behind each name, and the names of functions by NumPy's.
@@ -259,6 +294,22 @@ def _of_text(spec: CombineSpec, source: str, dtypes: Sequence[np.dtype[Any]]) ->
     function = trace_text(source, [*dtypes, *dtypes], dtypes, "combine operator", "values to combine")
     identity = None if spec.identity is None else _literals(spec.identity, dtypes)
     return Operator(spec.name or last_definition(source).name, function, identity, bool(spec.commutative))
+
+
+def require_distributive(
+    operator: Operator, totals: Sequence[Operator], source: Source | None = None,
+    apply: Callable[[Function, Any], Any] | None = None,
+) -> None:  # fmt: skip
+    """Raise ValueError with a counterexample where an operator does not distribute over others.
+
+    Without something to apply it nothing is known of OpenCL C text, and it is taken at its word.
+    """
+    given, how = source or Source(identity_function(operator.function.dtypes)), () if apply is None else (apply,)
+    for total in totals:
+        by_text = bool(operator.function.texts | total.function.texts)
+        if by_text == (apply is not None):
+            found = distributivity(operator.function, total.function, given, *how)
+            _require(operator.name, f"does not distribute over {total.name}", found)
 
 
 def _require(name: str, broken: str, counterexample: str) -> None:

@@ -1,11 +1,11 @@
-"""Laws of combine operators, tried on samples: associativity, commutativity, and that the identity changes nothing.
+"""Laws of combine operators, tried on samples: associativity, commutativity, distributivity, what the identity does.
 
 An operator has to obey them on the values that it meets: what the scalar function gives, and what it made of that. So
 the samples are made by the scalar function, of small numbers with many ties. Floats are compared up to rounding, and
 only where all of them are finite. It must not know views or devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ _Values = Sequence[npt.NDArray[Any]]
 _SAMPLES = 128
 #: Floats differ where they do by more than this part of the largest number around.
 _TOLERANCE = 1e-6
+#: The same of what is computed in types of up to 32 bits.
+_ROUNDED = 1e-4
 _WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
@@ -72,6 +74,31 @@ def laws(function: Function, identity: tuple[str, ...] | None, source: Source) -
             f"{_show(x, n)} ∘ {_show(y, n)} = {_show(xy, n)}, {_show(y, n)} ∘ {_show(x, n)} = {_show(yx, n)}"
         )  # fmt: skip
         return Laws(associativity, commutativity, "" if identity is None else _not_neutral(wide, identity, xy))
+
+
+def _evaluated(function: Function, values: _Values) -> _Values:
+    return _widened(function).evaluate(values)
+
+
+@lru_cache(maxsize=1024)
+def distributivity(
+    product: Function, total: Function, source: Source, apply: Callable[[Function, _Values], _Values] = _evaluated
+) -> str:
+    """Look for a counterexample to a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c), where both functions take left operands first.
+
+    OpenCL C text needs something to `apply` functions to arrays, in their own types.
+    """
+    by_text = product.texts | total.texts
+    plain = Source(identity_function(product.dtypes))
+    with np.errstate(all="ignore"):
+        a, b, c = _operands(*((identity_function(product.dtypes), plain) if by_text else (_widened(product), source)))
+        both, ab, ac = apply(total, [*b, *c]), apply(product, [*a, *b]), apply(product, [*a, *c])
+        left, right = apply(product, [*a, *both]), apply(total, [*ab, *ac])
+    n = _counterexample(left, right, (*a, *b, *c, *both, *ab, *ac), tolerance=_ROUNDED if by_text else _TOLERANCE)
+    return "" if n is None else (
+        f"{_show(a, n)} ⊗ ({_show(b, n)} ⊕ {_show(c, n)}) = {_show(left, n)}, "
+        f"({_show(a, n)} ⊗ {_show(b, n)}) ⊕ ({_show(a, n)} ⊗ {_show(c, n)}) = {_show(right, n)}"
+    )  # fmt: skip
 
 
 def _not_neutral(wide: Function, identity: tuple[str, ...], values: _Values) -> str:
@@ -130,7 +157,9 @@ def _numbers(rng: "np.random.Generator", dtype: np.dtype[Any], shape: tuple[int,
     return np.where(rng.random(shape) < 0.5, rng.integers(low * 2, 3, shape), wide).astype(dtype)
 
 
-def _counterexample(a: _Values, b: _Values, others: _Values, *, results_too: bool = True) -> int | None:
+def _counterexample(
+    a: _Values, b: _Values, others: _Values, *, results_too: bool = True, tolerance: float = _TOLERANCE
+) -> int | None:
     """Where two results differ beyond rounding: the sample of the smallest numbers."""
     numbers = [v for v in (*others, *(a if results_too else ()), *(b if results_too else ())) if v.dtype.kind in "fc"]
     size, usable = np.zeros(a[0].shape), np.full(a[0].shape, True)
@@ -139,7 +168,7 @@ def _counterexample(a: _Values, b: _Values, others: _Values, *, results_too: boo
         size = np.maximum(size, np.abs(v))
     differs = np.full(a[0].shape, False)
     for p, q in zip(a, b, strict=True):
-        differs |= ~(np.abs(p - q) <= _TOLERANCE * size) if p.dtype.kind in "fc" else p != q
+        differs |= ~(np.abs(p - q) <= tolerance * size) if p.dtype.kind in "fc" else p != q
     places = np.flatnonzero(differs & usable)
     if not len(places):
         return None

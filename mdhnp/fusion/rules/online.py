@@ -25,7 +25,7 @@ from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import literal_value
-from mdhnp.mdh.trace import Recorder, Symbol
+from mdhnp.mdh.trace import Recorder, Symbol, inlined
 from mdhnp.mdh.views import contiguous, in_place, numbered, unit
 
 #: Factors of a product that are looked at: of a power by repeated squares there are very many.
@@ -292,8 +292,10 @@ def combines_a_scan(graph: Graph, match: Match) -> bool:
 
 
 def scan_distributes(graph: Graph, match: Match) -> bool:
-    """The scan's operator distributes over the other one."""
+    """The scan's operator distributes over the other one, by a law that is known or was declared."""
     f, s = (graph.mdhom(n) for n in match)
+    if f.operator is not None and s.operator is not None and s.operator.function in f.operator.distributes_over:
+        return True
     # Products of floats overflow apart where those of prefixes do not; sums of integers wrap around, extremes do not.
     kinds = "iu" if ufunc(f) == "multiply" else "f"
     return f.scalar.dtypes[0].kind in kinds and law_holds(f.scalar, ufunc(f), ufunc(s))
@@ -306,10 +308,10 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     f = step.mdhom.last
     assert f.operator is not None and s.operator is not None
     (dtype,) = f.scalar.dtypes
-    times, plus = (getattr(np, ufunc(h)) for h in (f, s))
+    times, plus = f.operator.function, s.operator.function
 
     def combine(a: Any, b: Any) -> Any:
-        return plus(a[0], times(a[1], b[0])), times(a[1], b[1])
+        return *inlined(plus, (a[0], *inlined(times, (a[1], b[0])))), *inlined(times, (a[1], b[1]))
 
     function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
     operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
