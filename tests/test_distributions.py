@@ -127,6 +127,17 @@ def test_four_devices_are_a_grid(cut_always: None, monkeypatch: pytest.MonkeyPat
             assert not n or sum(e.nbytes for e in seen) == 8 * elements
 
 
+def test_a_grid_in_another_shape_is_distributed_anew() -> None:
+    """It was taken for blocks, since each device has as many elements; it has a part of each row."""
+    where = group([separate.__wrapped__(find_device("cpu")) for _ in range(4)])
+    x = np.arange(16 * 16)
+    a = mdhnp.distribute(x.reshape(16, 16), axis=(0, 1), devices=where, weights=(1,) * 4).reshape(-1)
+    b = mdhnp.distribute(a)
+    assert _moved(lambda: mdhnp.distribute(b)) == 0
+    assert [part.shape for part in b.parts] == [(64,)] * 4
+    np.testing.assert_array_equal(b.numpy(), x)
+
+
 def test_distributions_are_shown(cut_always: None) -> None:
     where = find_target("cpu/2")
     names = [f"{d.name} ({d.runtime}) {n}" for n, d in enumerate(where.members)]

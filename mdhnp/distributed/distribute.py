@@ -106,10 +106,11 @@ def distribute(
     if weights is not None and len(weights) != len(where.members):
         raise ValueError(f"{len(weights)} weights for {len(where.members)} devices")
     sizes = _sizes(a, where, axes, source.shape or (1,), weights)
+    wanted = _wanted(where, kind, sizes, halo)
     if combine is not None:
         rows = _sizes(a, where, axes[:1], source.shape or (1,), weights)
         source = _combined(a, where, axes[0], rows[axes[0]], combine)
-    elif isinstance(a, Array) and a.device is where and a.distribution == _wanted(where, kind, sizes, halo):
+    elif isinstance(a, Array) and a.device is where and a.distribution == wanted and memory.in_slices(source):
         return a
     if kind == "copy":
         return make(memory.copies(where, source), where)

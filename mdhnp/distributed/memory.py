@@ -22,8 +22,8 @@ from mdhnp.runtime.groups import Group
 from mdhnp.runtime.resident import changed, fixed, is_fixed, version
 
 __all__ = [
-    "blocks", "changed", "copies", "distribution", "download", "fixed", "is_fixed", "lent", "maker", "parts", "upload",
-    "version",
+    "blocks", "changed", "copies", "distribution", "download", "fixed", "in_slices", "is_fixed", "lent", "maker",
+    "parts", "upload", "version",
 ]  # fmt: skip
 
 View = npt.NDArray[Any]
@@ -106,6 +106,12 @@ def distribution(group: Group, view: View) -> Distribution:
     pairs = zip([h for _, h in members], regions, strict=True)
     halo = max([_halo(box, each[0], placement.valid(h)) for h, each in pairs if h is not None and each])
     return _grid(group.labels, [each[0] if each else None for each in regions], halo)
+
+
+def in_slices(view: View) -> bool:
+    """Whether each device has one slice of a view; of another shape than was distributed it may have several."""
+    box = box_of(view)
+    return all([len(split(box, [box.whole], shard.own)[0]) < 2 for shard in placement_of(view).shards])
 
 
 def _grid(labels: Sequence[str], boxes: Sequence[Region | None], halo: int) -> BlockDistribution:
