@@ -31,6 +31,7 @@ from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 SHAPES = {
     "whole tiles": ((), (), 64, 64, 8, 16), "one short tile": ((), (), 70, 37, 16, 8),
     "heads": ((2,), (2,), 40, 50, 8, 8), "shared keys": ((2, 2), (2, 1), 33, 65, 24, 40),
+    "one sequence": ((1, 2), (1, 1), 40, 37, 8, 8),
 }  # fmt: skip
 
 
@@ -93,7 +94,9 @@ def test_values(shape: str, options: str) -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("shape", [((), (), 64, 96, 32, 16), ((2, 2), (2, 1), 33, 65, 32, 16)])
+@pytest.mark.parametrize(
+    "shape", [((), (), 64, 96, 32, 16), ((2, 2), (2, 1), 33, 65, 32, 16), ((1, 2), (1, 2), 64, 96, 32, 16)]
+)
 def test_values_of_float16(shape: Any, causal: bool) -> None:
     """Weights are rounded to float16, beside results that are."""
     arrays, rng = _operands(shape, "f2")

@@ -63,7 +63,7 @@ def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Place
         along = {d: Affine.of(a, rank, -part.low[a]) for a, d in enumerate(part.dims) if d is not None}
         place = tuple([along.get(d, unit(rank)) for d in range(part.rank)])
         # Of other parts' elements the nearest one is read, and not used.
-        view = replace(part.view, boundary="nearest", fill="0")
+        view = replace(part.view, boundary="nearest", fill="0") if len(parts) > 1 else part.view
         number = reads.number(part.value, view, view.accesses[0], place)
         operand = recorder.add(Instruction("param", (), view.dtype, number)).number
         (found,) = recorder.paste(part.function, [operand], reads.index(recorder, place))

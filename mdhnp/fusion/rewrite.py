@@ -7,7 +7,7 @@ from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import ROWS, WITHOUT_PRODUCTS
-from mdhnp.mdh import Computation, Graph, Rows, Step, unfused
+from mdhnp.mdh import Affine, Computation, Graph, MdHom, Rows, Step, View, unfused
 from mdhnp.mdh.graph import expanded
 
 #: Names of the rewriting by all rules, and of the one by none; others are without one of them.
@@ -75,8 +75,28 @@ def rewriting(
     of_rows = (ROWS, WITHOUT_PRODUCTS)
     others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
     orders = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
-    work = min([_Work(graph, order, price) for order in orders], key=lambda work: work.paid)
-    return Rewriting(graph, work.graph, tuple(work.applied))
+    work = min([_Work(_still(graph), order, price) for order in orders], key=lambda work: work.paid)
+    return Rewriting(graph, work.graph if work.applied else graph, tuple(work.applied))
+
+
+def _still(graph: Graph) -> Graph:
+    """Give the same graph whose views do not depend on dimensions of one point: one view may name them, another not."""
+    steps = []
+    for step in graph.steps:
+        h = step.mdhom
+        if isinstance(h, MdHom) and (ones := [d for d, extent in enumerate(h.extents) if extent == 1]):
+            h = replace(
+                h,
+                inputs=tuple([_without(view, ones) for view in h.inputs]),
+                outputs=tuple([_without(view, ones) for view in h.outputs]),
+            )
+        steps.append(Step(h, step.inputs))
+    return replace(graph, steps=tuple(steps))
+
+
+def _without(view: View, dims: Sequence[int]) -> View:
+    accesses = [tuple([i.still(dims) if type(i) is Affine else i for i in access]) for access in view.accesses]
+    return replace(view, accesses=tuple(accesses))
 
 
 def rewriting_of(graph: Graph, name: str) -> Rewriting:
