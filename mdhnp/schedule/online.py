@@ -312,7 +312,10 @@ def online_schedule(h: Rows, f: Fragments, atom: str, rows: int, points: int) ->
     items = rows // ATOMS[atom].shape[0] * ATOMS[atom].lanes
     plain = rows_plain(h, count, tuple(groups), items, f.form.dim, points)
     columns = next(d for d in last.dims("cc") if d == f.result.columns)
-    return replace(plain, atom=atom, atom_dims=(shared[-1], columns, f.form.dim), stages=STAGES)
+    order = plain.group_order
+    if f.form.until is not None:  # rows with the most tiles begin, of all heads
+        order = tuple(sorted(order, key=lambda d: d == shared[-1]))
+    return replace(plain, atom=atom, atom_dims=(shared[-1], columns, f.form.dim), stages=STAGES, group_order=order)
 
 
 def online_seconds(h: Rows, s: Schedule, caps: DeviceCaps) -> float:

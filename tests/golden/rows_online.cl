@@ -42,8 +42,8 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
   __local ushort first_l[5120] __attribute__((aligned(16)));
   __local ushort second_l[5120] __attribute__((aligned(16)));
   const int g = get_group_id(0);
-  const int j_g = 15 - g % 16;
-  const int i_g = g / 16;
+  const int i_g = g % 2;
+  const int j_g = 15 - g / 2;
   const int w = get_local_id(0);
   const int lane0 = w % 32;
   const int warp0 = w / 32;
