@@ -123,13 +123,16 @@ def _shrinks(h: MdHom, terms: str, output: str) -> bool:
 
     Else one einsum, which keeps no product, takes a fifth of the time of NumPy's pairs.
     """
-    each = terms.split(",")
-    extents = {n: size for term, v in zip(each, h.inputs, strict=True) for n, size in zip(term, v.shape, strict=True)}
+    each, extents = terms.split(","), _extents(h, terms)
     for pair in combinations(range(len(each)), 2) if len(each) > 2 else ():
         needed = {*output}.union(*[each[n] for n in range(len(each)) if n not in pair])
         if prod([extents[n] for n in needed.intersection(each[pair[0]] + each[pair[1]])]) < h.points:
             return True
     return False
+
+
+def _extents(h: MdHom, terms: str) -> dict[str, int]:
+    return dict(zip(terms.replace(",", ""), [n for v in h.inputs for n in v.shape], strict=True))
 
 
 def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
@@ -139,10 +142,8 @@ def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
     """
     if "," not in terms or h.points < _SUMMED_FIRST or {v.dtype for v in h.inputs} != {h.outputs[0].dtype}:
         return False
-    pairs = zip(terms.split(","), h.inputs, strict=True)
-    extents = {n: size for term, v in pairs for n, size in zip(term, v.shape, strict=True)}
     elements = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
-    return prod([size for n, size in extents.items() if n not in alone]) <= elements
+    return prod([size for n, size in _extents(h, terms).items() if n not in alone]) <= elements
 
 
 def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:
@@ -174,7 +175,7 @@ def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
     if swapped:
         a, b, first, second, rows, columns = b, a, second, first, columns, rows
     sums.sort(key=(first if prod(a.shape) >= prod(b.shape) else second).index)
-    extents = dict(zip(first + second, a.shape + b.shape, strict=True))
+    extents = _extents(h, terms)
     down, across = [rows] if rows else [], [columns] if columns or stack else []
     left, left_copied = _transposed(first, [*stack, *down, sums], extents)
     right, right_copied = _transposed(second, [*stack, sums, *across], extents)
