@@ -45,29 +45,37 @@ class Item(Evaluator):
     def run(self, body: Iterable[st.Stmt]) -> Iterator[st.Stmt]:
         """Do what stands in a body, up to statements that need others, too."""
         for s in body:
-            if isinstance(s, st.Let) and isinstance(s.target, ir.Register) and not isinstance(s.value, ir.Shuffled):
-                self.registers[s.target] = self._functions.of(s.value)(self)  # type: ignore[arg-type]
+            if not self._functions.meets(s):
+                self._do(s)
                 continue
             match s:
                 case st.Scope():
                     yield from self.run(s.body)
                 case st.For():
-                    if s.begin is not None:
-                        self._env[s.var] = self.index(s.begin)
-                    while self.hold([s.test]):
-                        yield from self.run(s.body if isinstance(s.body, tuple) else [s.body])
-                        self._env[s.var] = self.index(s.following)
+                    for inner in self._rounds(s):
+                        yield from self.run(inner)
                 case st.If():
                     yield from self.run(s.inside if self.hold(s.tests) else s.elsewhere)
                 case st.Roles():
-                    yield from self.run(s.work if self._ids["local_id"] < s.workers else s.fill)
-                case (
-                    st.Barrier() | st.NamedBarrier() | st.LoadMatrix() | st.MatrixProduct() | st.WideProducts()
-                    | st.Let(value=ir.Shuffled())
-                ):  # fmt: skip
-                    yield s
+                    yield from self.run(self._role(s))
                 case _:
-                    self._do(s)
+                    yield s
+
+    def _rounds(self, s: st.For) -> Iterator[Iterable[st.Stmt]]:
+        """The body of a loop, as often as it runs."""
+        if s.begin is not None:
+            self._env[s.var] = self.index(s.begin)
+        body = s.body if isinstance(s.body, tuple) else (s.body,)
+        while self.hold([s.test]):
+            yield body
+            self._env[s.var] = self.index(s.following)
+
+    def _role(self, s: st.Roles) -> st.Body:
+        return s.work if self._ids["local_id"] < s.workers else s.fill
+
+    def _all(self, body: Iterable[st.Stmt]) -> None:
+        for s in body:
+            self._do(s)
 
     def hold(self, tests: Iterable[st.Test]) -> bool:
         """Whether conditions hold."""
@@ -83,13 +91,22 @@ class Item(Evaluator):
 
     def _do(self, s: st.Stmt) -> None:
         match s:
-            case st.Comment() | st.Publish():
-                pass
             case st.Let() | st.Declare() | st.Assign():
                 if isinstance(s.target, ir.Register):
                     self.registers[s.target] = self.value(s.value)  # type: ignore[arg-type]
                 else:
                     self._env[s.target] = self.index(s.value)  # type: ignore[arg-type]
+            case st.Scope():
+                self._all(s.body)
+            case st.For():
+                for inner in self._rounds(s):
+                    self._all(inner)
+            case st.If():
+                self._all(s.inside if self.hold(s.tests) else s.elsewhere)
+            case st.Roles():
+                self._all(self._role(s))
+            case st.Comment() | st.Publish():
+                pass
             case st.AllocLocal():
                 lanes = [s.buffer.values] if s.buffer.values > 1 else []
                 dtype = SINGLE if s.buffer.dtype == HALF and not s.buffer.packed else s.buffer.dtype

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir import values as ir
+from mdhnp.codegen.ir.accesses import bodies
 from mdhnp.codegen.ir.index import Index
 
 __all__ = ["HALF", "SINGLE", "Functions", "WorkItem", "held"]
@@ -22,6 +24,10 @@ _IN_REGISTERS = {
     "splat", "convert", "retype", "lower", "upper", "lanes", "high_bits", "bits", "from_bytes", "pack", "pack_halves",
     "pack_bytes", "rounding_error", "exp_of_rounded", "exp_or_nothing",
 }  # fmt: skip
+
+
+#: Statements at which work-items meet.
+_MEETINGS = (st.Barrier, st.NamedBarrier, st.LoadMatrix, st.MatrixProduct, st.WideProducts)
 
 
 class WorkItem(Protocol):
@@ -38,15 +44,25 @@ Function = Callable[[Any], Any]
 
 
 class Functions:
-    """By their ids: of the values of one kernel, their functions of a work-item."""
+    """By their ids: of the values of one kernel, their functions of a work-item; and which statements need others."""
 
     def __init__(self) -> None:
+        self._meeting: dict[int, tuple[st.Stmt, bool]] = {}
         self._known: dict[int, tuple[ir.Value, Function]] = {}  # which holds them, so that no other one gets an id
 
     def of(self, v: ir.Value) -> Function:
         known = self._known.get(id(v))
         if known is None:
             known = self._known[id(v)] = v, self._made(v)
+        return known[1]
+
+    def meets(self, s: st.Stmt) -> bool:
+        """Whether work-items meet at a statement, or at one in it."""
+        known = self._meeting.get(id(s))
+        if known is None:
+            found = isinstance(s, _MEETINGS) or (isinstance(s, st.Let) and isinstance(s.value, ir.Shuffled))
+            found = found or any(self.meets(one) for body in bodies(s) for one in body)
+            known = self._meeting[id(s)] = s, found
         return known[1]
 
     def _made(self, v: ir.Value) -> Function:
@@ -107,7 +123,9 @@ def _in_registers(v: ir.Apply, args: Sequence[Any]) -> Any:
         case "retype":
             return args[0]
         case "lower" | "upper":
-            return np.split(args[0], 2)[v.op == "upper"].reshape(v.lanes if v.lanes > 1 else ())[()]
+            half = len(args[0]) // 2
+            part = args[0][half:] if v.op == "upper" else args[0][:half]
+            return part.reshape(v.lanes if v.lanes > 1 else ())[()]
         case "high_bits":
             left_out = np.finfo(v.dtype).nmant + 1 - int(args[1])
             bits = np.asarray(args[0]).view(np.uint32) + np.uint32(1 << left_out - 1)
