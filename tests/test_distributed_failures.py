@@ -19,7 +19,7 @@ from several import FAR, A, B, groups, same
 
 import mdhnp
 from mdhnp.distributed import executor, kernel, threads
-from mdhnp.runtime import relay
+from mdhnp.runtime import pending, relay
 from mdhnp.runtime.devices import find_target
 from mdhnp.runtime.groups import Group
 from mdhnp.warning import warn
@@ -101,6 +101,27 @@ def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, m
     monkeypatch.setattr(relay, "Piece", Piece)
     with pytest.raises(RuntimeError, match=rf"^{re.escape(where.labels[0])}: LaunchError: no power$"):
         mdhnp.stencil(a, np.ones((3, 3)), "constant")
+
+
+def test_nobody_gets_the_memory_of_a_piece_that_nobody_takes(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, weights = groups()["apart"](), np.ones((3, 3), int)
+    a, left = mdhnp.distribute(A, devices=where, weights=(1, 1)), list[Any]()
+
+    class Piece(relay.Piece):
+        def write(self, *given: Any) -> None:
+            raise mdhnp.LaunchError("no power")
+
+        def abandon(self) -> None:
+            super().abandon()
+            left.append((self._event, [few.event for few in pending.waiting(self._device).few]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(relay, "Piece", Piece)
+        with pytest.raises(RuntimeError, match="LaunchError: no power"):
+            mdhnp.stencil(a, weights, "constant")
+    assert len(left) == 2
+    assert all(event in held for event, held in left)  # by which the memory is
+    same(mdhnp.stencil(a, weights, "constant").numpy(), mdhnp.stencil(A, weights, "constant"))
 
 
 @pytest.mark.parametrize("several", ["unlike", "apart"], indirect=True)
