@@ -246,6 +246,21 @@ def test_fused_stencils_are_chains(device: Device) -> None:
     np.testing.assert_array_equal(fused(x), _eight(x))
 
 
+@pytest.mark.parametrize(
+    ("weights", "shape", "pays"),
+    [((3, 3), (3072, 3072), True), ((9,), (1 << 24,), True), ((5, 5), (4096, 4096), False), ((17,), (1 << 24,), False)],
+)
+def test_chains_of_two_are_of_few_weights(weights: tuple[int, ...], shape: tuple[int, ...], pays: bool) -> None:
+    """With more the border of tiles costs more than the memory that nothing is written to."""
+    w = np.ones(weights, np.float32)
+
+    def both(x: Any) -> Any:
+        return mdhnp.stencil(np.maximum(mdhnp.stencil(x, w), 0), w)
+
+    steps = mdhnp.fuse(both).rewriting(np.empty(shape, np.float32)).after.steps
+    assert [isinstance(s.mdhom, Chain) for s in steps] == ([True] if pays else [False, False])
+
+
 @pytest.mark.parametrize("extent", [128, 256])
 def test_steps_in_three_dimensions_are_chains_where_arrays_are_large(extent: int) -> None:
     """Those that stay in a cache are as fast one by one."""

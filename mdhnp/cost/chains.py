@@ -15,8 +15,12 @@ _ACROSS = 1.5
 
 
 def weighed(h: MdHom) -> float:
-    """Return the instructions for a point of a map, as far as they are known without its kernel."""
-    return operation_count(h) / h.points + len(h.accesses) + len(h.outputs)
+    """Return the instructions for a point of a map, as far as they are known without its kernel.
+
+    What all points read, such as weights, is in registers.
+    """
+    moving = sum([any([i.dims() for i in access]) for view in h.inputs for access in view.accesses])
+    return operation_count(h) / h.points + moving + len(h.outputs)
 
 
 class ChainCost:

@@ -31,8 +31,9 @@ ENOUGH, _AT_ONCE, _BESIDE = 64, 8, 64
 _WIDE = 16
 #: Bytes of what all rows read that stay in a cache, and what part of one from memory a byte from there costs.
 _SHARED, _AGAIN = 1 << 22, 0.05
-#: How many times as long a chain takes because it reads memory and computes by turns: fitted to chains of stencils.
-_APART = 1.2
+#: How many times as long rows and chains take because they read memory and compute by turns: fitted to chains of
+#: stencils; those of one and two dimensions to two stencils of 5 to 33 neighbours.
+_APART, _TILED = 1.2, 1.1
 
 
 def cost_of_step(h: Computation) -> float:
@@ -119,8 +120,9 @@ def _of_chain(h: Chain) -> float:
     if h.rank > 2 and bytes_of_step(h) >= _FAR:  # in two dimensions tiles have less border
         along = min(_PLANES, h.extents[0])
         tiles += [(streamed, (along, *[min(k, n) for n in h.extents[1:-1]], h.extents[-1])) for k in outer]
+    apart = _TILED if h.rank < 3 else _APART
     each = [
-        cost(tile) * (_APART if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED
+        cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED
     ]  # fmt: skip
     return _MACHINE.launch + _BYTE * min(each, default=inf)
 
