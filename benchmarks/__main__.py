@@ -18,6 +18,7 @@ def main() -> None:
     gpu = commands.add_parser("gpu", help="calls on a GPU against PyTorch's and CuPy's, enqueued in a row")
     shown = commands.add_parser("show", help="tables of results saved with --json")
     arrays = commands.add_parser("arrays", help="calls on NumPy's arrays beside a GPU, and copies there and back")
+    small = commands.add_parser("small", help="calls on small Arrays of a CPU device beside NumPy's on ndarrays")
     several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
     sparse = commands.add_parser(
         "sparse", help="products of sparse matrices against SciPy, MKL; PyTorch, CuPy on a GPU"
@@ -56,6 +57,8 @@ def main() -> None:
     sparse.add_argument("--columns", type=int, nargs="+", help="of the dense operand (default 1, 16 and 64)")
     sparse.add_argument("--pairs", type=int, default=7, help="samples of each, by turns (default 7)")
     sparse.add_argument("--seconds", type=float, default=inf, help="after which no product begins")
+    small.add_argument("--device", metavar="SPEC", default="cpu")
+    small.add_argument("--above", type=float, default=1.0, help="microseconds on top from which on a call is shown")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     gpu.add_argument("--seconds", type=float, default=0, help="tune, too, so long for each kernel (default 0: not)")
     gpu.add_argument("--limit", type=float, default=inf, help="seconds after which no case begins")
@@ -70,7 +73,8 @@ def main() -> None:
         command.add_argument("--json", type=Path, required=command is shown, help=f"results; {replaced}")
     given = parser.parse_args()
     commands_without_cases = {
-        "tables": _tables, "arrays": _arrays, "several": _several, "sparse": _sparse, "scaling": _scaling,
+        "tables": _tables, "arrays": _arrays, "several": _several, "small": _small, "sparse": _sparse,
+        "scaling": _scaling,
     }  # fmt: skip
     commands_without_cases.get(given.command, _cases)(given, parser)
 
@@ -90,6 +94,12 @@ def _arrays(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
     report.print_table(arrays.BESIDE, *arrays.beside())
     report.print_table(arrays.TRANSFERS, *arrays.transfers(given.device))
+
+
+def _small(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
+    from benchmarks import small
+
+    report.print_table(small.CAPTION, small.HEADER, small.table(small.measure(given.device), given.above))
 
 
 def _several(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:

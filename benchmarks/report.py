@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.gpu import table as gpu_table
@@ -127,7 +128,7 @@ def print_table(caption: str, header: Sequence[str], lines: Iterable[Sequence[st
     for n, column in enumerate(header):
         table.add_column(column, justify="left" if n == 0 else "right")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(escape, line))
     _console().print(table)
 
 

@@ -216,9 +216,12 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     assert [row.split()[0] for row in rows] == [identifier_of(k) for k in (here, there, shipped)]
     for part in ("Xeon (intel)", "6×5×7", "12.3 ms", "50", "2026-02-03", "tuned", entry().mdh):
         assert part in rows[0]
-    for text, chosen in {"intel": [here], "pthread": [there], "XEON": [here], "no such": []}.items():
+    for text, chosen in {"intel": [here], "pthread": [there], "XEON": [here]}.items():
         rows = run("cache", "list", "--all", "--device", text).stdout.splitlines()[1:-1]
         assert [row.split()[0] for row in rows] == [identifier_of(k) for k in chosen]
+    for command in (("list",), ("clear", "--yes")):
+        said = run("cache", *command, "--device", "no such", status=2).stderr
+        assert "'no such' is neither a device of this machine nor one with entries" in " ".join(said.split())
 
     shown = run("cache", "show", identifier_of(here)[:6].upper()).stdout
     facts = {line[:15].strip(): line[15:] for line in shown.splitlines()}

@@ -183,6 +183,14 @@ def test_a_recipe_is_one_call_on_what_was_given() -> None:
     assert recipe_of([host._replace(operands=(x, [1]))], (x,), result) is None  # which may be another one by then
 
 
+def test_a_device_that_is_named_is_where_the_result_is() -> None:
+    near, *others = [d for d in mdhnp.devices() if d.kind == "cpu" and d.runtime != "oclgrind"]
+    for there in others:
+        for x in [mdhnp.asarray(X, device=there)] * 4 + [mdhnp.asarray(X, device=near)]:
+            for found in (mdhnp.astype(x, "f8", device=there.runtime), mdhnp.zeros_like(x, device=there.runtime)):
+                assert found.device is there
+
+
 @compiled
 def test_calls_that_fail_leave_nothing_behind() -> None:
     x = mdhnp.asarray(X, device="cpu")

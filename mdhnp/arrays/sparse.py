@@ -54,9 +54,6 @@ class SparseArray:
 
     __slots__ = ("_along", "_cut", "data", "format", "indices", "indptr", "shape")
 
-    #: NumPy's functions and operators do not take it for an object.
-    __array_ufunc__ = None
-
     format: str
     shape: tuple[int, int]
     data: Array

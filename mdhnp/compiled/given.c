@@ -38,36 +38,38 @@ read_value(Reading *reading, PyObject *value, char letter)
 }
 
 static int
-read_operand(Reading *reading, PyObject *operand)
+read_operand(Reading *reading, PyObject *operand, PyObject *view)
 {
     Given *given = reading->given;
     if (given->count >= MOST)
         return 0;
+    given->views[given->count] = view;
     given->operands[given->count++] = operand;
     return 1;
 }
 
 static int
-read_array(Reading *reading, PyObject *array, PyArrayObject *view)
+read_array(Reading *reading, PyObject *array, PyObject *view, PyObject *device)
 {
     Given *given = reading->given;
-    if (given->arrays++ > 0 && given->of != Py_TYPE(array))
+    if (given->arrays++ > 0 && (given->of != Py_TYPE(array) || given->device != device))
         return 0;
     given->of = Py_TYPE(array);
-    int type = PyArray_TYPE(view);
+    given->device = device;
+    int type = PyArray_TYPE((PyArrayObject *)view);
     if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type)) /* whose number does not say all, or is no letter */
         return 0;
     for (Py_ssize_t n = 0; n < given->count; ++n) /* given twice, it is not told which of them is called with */
         if (given->operands[n] == array && !(write_down(reading, '=') && write_down(reading, (int)n)))
             return 0;
-    return read_operand(reading, array) && write_down(reading, given->of == reading->kind ? 'A' : 'N')
-           && write_down(reading, type) && write_down(reading, PyArray_NDIM(view));
+    return read_operand(reading, array, view) && write_down(reading, given->of == reading->kind ? 'A' : 'N')
+           && write_down(reading, type) && write_down(reading, PyArray_NDIM((PyArrayObject *)view));
 }
 
 static int
 read_number(Reading *reading, PyObject *number, char letter)
 {
-    return read_operand(reading, number)
+    return read_operand(reading, number, NULL)
            && (reading->numbers ? write_down(reading, letter) : read_value(reading, number, letter));
 }
 
@@ -113,13 +115,12 @@ read_one(Reading *reading, PyObject *argument, int depth)
         PyObject *view, *device;
         if (!is_located(argument, &view, &device))
             return 0;
-        int read = read_array(reading, argument, (PyArrayObject *)view);
-        Py_DECREF(view);
+        Py_DECREF(view); /* which the Array holds */
         Py_DECREF(device);
-        return read;
+        return read_array(reading, argument, view, device);
     }
     if (PyArray_CheckExact(argument))
-        return read_array(reading, argument, (PyArrayObject *)argument);
+        return read_array(reading, argument, argument, NULL);
     if (PyLong_CheckExact(argument))
         return read_number(reading, argument, 'i');
     if (PyFloat_CheckExact(argument))
@@ -149,7 +150,7 @@ key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObjec
     Reading reading = {.given = given, .kind = kind, .parts = parts, .numbers = numbers};
     Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
     given->count = given->arrays = 0;
-    given->parts = NULL;
+    given->parts = given->device = NULL;
     for (Py_ssize_t n = 0; n < count + named; ++n)
         if (!read_one(&reading, arguments[n], 0)) {
             if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))

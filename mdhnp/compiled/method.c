@@ -82,24 +82,6 @@ devices_of(Method *self)
     return devices;
 }
 
-/* Give the one device of all Arrays that are given, a new reference; NULL, without an error, for several. */
-static PyObject *
-device_of(Method *self, const Given *given)
-{
-    PyObject *device = NULL, *view, *where;
-    for (Py_ssize_t n = 0; n < given->count; ++n) {
-        if (!Py_IS_TYPE(given->operands[n], self->kind))
-            continue;
-        if (!is_located(given->operands[n], &view, &where) || (device != NULL && where != device)) {
-            Py_CLEAR(device);
-            return NULL;
-        }
-        Py_DECREF(view);
-        Py_XSETREF(device, where);
-    }
-    return device;
-}
-
 /* Whether a device has memory that the host cannot read; -1 for an error. */
 static int
 is_away(PyObject *device)
@@ -131,20 +113,14 @@ operand_of(Method *self, PyObject *source, const Given *given, PyObject *device)
 {
     if (PyTuple_CheckExact(source) && PyTuple_GET_SIZE(source) == 1)
         return Py_NewRef(PyTuple_GET_ITEM(source, 0));
-    PyObject *type = PyTuple_CheckExact(source) ? PyTuple_GET_ITEM(source, 1) : NULL, *view, *where;
+    PyObject *type = PyTuple_CheckExact(source) ? PyTuple_GET_ITEM(source, 1) : NULL;
     Py_ssize_t n = PyLong_AsSsize_t(type == NULL ? source : PyTuple_GET_ITEM(source, 0));
     if (n < 0 || n >= given->count)
         return NULL;
     if (type != NULL)
         return array_of(self, given->operands[n], type, device);
-    if (device == NULL)
-        return is_plain(given->operands[n]) ? Py_NewRef(given->operands[n]) : NULL;
-    if (!is_located(given->operands[n], &view, &where))
-        return NULL;
-    Py_DECREF(where);
-    if (!is_plain(view))
-        Py_CLEAR(view);
-    return view;
+    PyObject *view = given->views[n];
+    return view != NULL && is_plain(view) ? Py_NewRef(view) : NULL;
 }
 
 /* Give all operands; NULL, maybe without an error, where there is none. */
@@ -181,9 +157,8 @@ repeated(Method *self, PyObject *recipe, const Given *given)
 {
     PyObject *what = PyTuple_GET_ITEM(recipe, 0), *mode = mode_of(self), *result = NULL, *devices;
     long kind = PyLong_AsLong(PyTuple_GET_ITEM(recipe, 1));
-    int arrays = given->of == self->kind;
-    PyObject *device = mode != NULL && arrays ? device_of(self, given) : NULL, *operands = NULL;
-    if (mode != NULL && (device != NULL || !arrays))
+    PyObject *device = given->device, *operands = NULL;
+    if (mode != NULL)
         operands = operands_of(self, PyTuple_GET_ITEM(recipe, 2), given, device);
     if (operands == NULL)
         ;
@@ -198,7 +173,6 @@ repeated(Method *self, PyObject *recipe, const Given *given)
     if (result == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     Py_XDECREF(operands);
-    Py_XDECREF(device);
     Py_XDECREF(mode);
     return result;
 }

@@ -76,6 +76,8 @@ PyObject *as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyO
 enum { MOST = 16 };
 typedef struct {
     PyObject *operands[MOST];
+    PyObject *views[MOST]; /* of arrays, which hold them */
+    PyObject *device;      /* of Arrays, which hold it */
     Py_ssize_t count;
     int arrays;        /* how many of them are */
     PyTypeObject *of;  /* the type of these, which is one */
@@ -83,7 +85,7 @@ typedef struct {
 } Given;
 
 /* Give what tells a kind of call from others: all but arrays' elements and extents, and numbers' values where `numbers` are
-   operands. NULL, without an error, for calls on arrays of several types, on fewer than `least`, and with what has no
+   operands. NULL, without an error, for calls on arrays of several types or devices, on fewer than `least`, and with what has no
    key; `kind` is the type of Arrays, `parts` are names of attributes by types of what is made of them. */
 PyObject *key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind,
                        PyObject *parts, int numbers, int least);

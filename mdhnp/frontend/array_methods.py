@@ -49,11 +49,11 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         return _public(name)(other, self) if _is_operand(other) else NotImplemented
 
     def in_place(self: Array, other: Any) -> Any:
-        if not _is_operand(other):
+        result = operator(self, other)
+        if result is NotImplemented:
             return NotImplemented
-        result = _public(name)(self, other)
         view, found = self._view, result._view
-        if not self.device.own_memory and (found.dtype, found.shape) == (view.dtype, view.shape):
+        if not self.device.own_memory and found.dtype == view.dtype and found.shape == view.shape:
             view[...] = found
             return self
         check_cast(name, result.dtype, self.dtype)
@@ -146,15 +146,11 @@ class _Methods:
 
     def __divmod__(self: Any, other: Any) -> Any:
         """Give quotients that are rounded down, and what is left over."""
-        if not _is_operand(other):
-            return NotImplemented
-        return _public("floor_divide")(self, other), _public("remainder")(self, other)
+        return (self // other, self % other) if _is_operand(other) else NotImplemented
 
     def __rdivmod__(self: Any, other: Any) -> Any:
         """Divide another operand, likewise."""
-        if not _is_operand(other):
-            return NotImplemented
-        return _public("floor_divide")(other, self), _public("remainder")(other, self)
+        return (self.__rfloordiv__(other), self.__rmod__(other)) if _is_operand(other) else NotImplemented
 
     @repeatable()
     def astype(self: Any, dtype: "npt.DTypeLike", *, copy: bool = True) -> Array:
@@ -305,6 +301,13 @@ class _Methods:
         return package()
 
 
+def _of_sparse(self: SparseArray, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+    """Call :func:`mdhnp.matmul` for NumPy's; TypeError for its other ufuncs, which take no sparse operands."""
+    if ufunc is np.matmul and method == "__call__":
+        return _public("matmul")(*operands, **options)
+    raise TypeError(f"{ufunc.__name__}: a SparseArray does not support ufuncs but matmul; mdhnp.einsum takes it, too")
+
+
 def _puts_by_kernels(device: Any) -> bool:
     """Whether NumPy cannot put elements into a device's memory, and kernels on it may read what the host has."""
     return bool(device.own_memory and not device.passing and not device.several)
@@ -365,5 +368,5 @@ for _name, _function in _BINARY.items():
 for _name, _member in (_made | vars(_Methods)).items():
     if callable(_member) or isinstance(_member, property):
         setattr(Array, _name, _member)
-for _name in ("__matmul__", "__rmatmul__"):
-    setattr(SparseArray, _name, _made[_name])
+for _name, _member in ({n: _made[n] for n in ("__matmul__", "__rmatmul__")} | {"__array_ufunc__": _of_sparse}).items():
+    setattr(SparseArray, _name, _member)

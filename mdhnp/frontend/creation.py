@@ -67,7 +67,7 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
             return obj
         if copy is False:
             raise ValueError("copy=False, but another type or device needs a copy")
-        if where is obj.device and not where.own_memory:
+        if device is None and not where.own_memory:
             return of_views(transfer.converted, obj, wanted, reads=True)
         if where is obj.device:
             made = make(transfer.empty(obj.shape, wanted, where), where)
@@ -233,24 +233,24 @@ def device_for(given: Any, like: Any = None) -> "Device":
             like = like[0]
         if isinstance(like, Array):
             return like.device
-    if getattr(given, "passing", False):
+    kind, default, find = _listing()
+    if type(given) is kind or getattr(given, "passing", False):
         return given
-    default, find = _listing()
     return default() if given is None else find(given)
 
 
 @cache
-def _listing() -> tuple[Any, Any]:
-    """Give what knows the devices: imported once, as that loads OpenCL, and looked for no more."""
-    from mdhnp.runtime.devices import default_device, find_target
+def _listing() -> tuple[type, Any, Any]:
+    """Give the type of devices, and what knows them: imported once, as that loads OpenCL, and looked for no more."""
+    from mdhnp.runtime.devices import Device, default_device, find_target
 
-    return default_device, find_target
+    return Device, default_device, find_target
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
     try:
-        found = tuple([index(n) for n in sizes])
+        found = tuple(map(index, sizes))
     except TypeError:
         raise TypeError(f"shape is whole numbers, not {shape!r}") from None
     if found and min(found) < 0:

@@ -4,6 +4,8 @@ What they mean of complex numbers is written down in `mdh/complex.py`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
 from operator import index
 from typing import Any, cast
 
@@ -159,9 +161,23 @@ def round(x: Array, /, decimals: int = 0) -> Array:
         return _rounded(x)
     if x.dtype.kind in "bc":
         return by_numpy(np.round, f"decimals are given, and x has dtype {x.dtype}", x, decimals)
-    factor, wide = float(f"1e{max(decimals, -decimals)}"), x if x.dtype.kind == "f" else x.astype(np.float64)
-    found = _rounded(wide / factor) * factor if decimals < 0 else _rounded(wide * factor) / factor
-    return found.astype(x.dtype, copy=False)
+    return _rounded_to(decimals)(x)
+
+
+@lru_cache(maxsize=64)
+def _rounded_to(decimals: int) -> Elementwise:
+    """Make what rounds to so many decimals: one map, also of the steps that NumPy's function takes."""
+    factor = float(f"1e{max(decimals, -decimals)}")
+
+    def rounded(x: Any) -> Any:
+        wide = x if x.dtype.kind == "f" else x.astype(np.float64)
+        found = np.rint(wide / factor) * factor if decimals < 0 else np.rint(wide * factor) / factor
+        return found.astype(x.dtype)
+
+    entry = Elementwise("round", "iuf", rounded)
+    (routine,) = entry.what
+    entry.what = (replace(routine, numpy=partial(np.round, decimals=decimals)),)
+    return entry
 
 
 @repeatable(numbers=True)

@@ -48,7 +48,8 @@ def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, dev
 
 def _converted(value: Any, dtype: np.dtype[Any]) -> Any:
     """Convert a value, but whole numbers, which their type must hold."""
-    return value if isinstance(value, int) else np.asarray(value).astype(dtype)
+    holds = isinstance(value, int) or (type(value) is float and dtype.kind in "fc")
+    return value if holds else np.asarray(value).astype(dtype)
 
 
 def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], value: Any) -> npt.NDArray[Any]:
@@ -78,7 +79,10 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
 )
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    return full(shape, 1, dtype=checked_type(dtype), device=device)
+    where, wanted = device_for(device), checked_type(dtype)
+    if not where.own_memory:
+        return make(_filled(checked_shape(shape), wanted, 1), where)
+    return full(shape, 1, dtype=wanted, device=where)
 
 
 def _like(what: str, example: str) -> Callable[[Public], Public]:
@@ -174,7 +178,9 @@ def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: npt.DTypeLike | None = None, device: Any = None, endpoint: bool = True
 ) -> Array:
     where = device_for(device)
-    wanted = checked_type(np.result_type(start, stop, 0.0) if dtype is None else dtype)
+    if dtype is None and not {type(start), type(stop)} <= {int, float}:
+        dtype = np.result_type(start, stop, 0.0)
+    wanted = checked_type(dtype)
     elements = np.linspace(start, stop, whole(num), endpoint, dtype=wanted)
     return make(transfer.put(elements, where), where)
 

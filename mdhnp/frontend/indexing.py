@@ -321,9 +321,10 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
 
     whole = tuple([(slice(None),) * (a - b - 1) for a, b in zip(axes, (-1, *axes), strict=False)])  # before each index
     apart = any(whole[1:])
+    alone = len(axes) == 1 and (mode != "raise" or np.can_cast(indices[0].dtype, np.intp))
 
     def by_numpy(x: NDArray, *indices: NDArray) -> Any:
-        if mode != "raise":
+        if alone:
             return x.take(indices[0], axes[0], mode=mode)
         key: tuple[Any, ...] = (*whole[0], *indices)
         if apart:

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import deliver, output
+from mdhnp.cost import NumpyWork
 from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.pairwise import contracted
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
@@ -135,7 +137,14 @@ def _describe(matrices: Sequence[Array]) -> Described:
             raise np.linalg.LinAlgError(f"arrays: number {n} has {a.ndim} axes, a matrix is needed")
         if n and a.shape[0] != matrices[n - 1].shape[-1]:
             raise ValueError(f"arrays: number {n} of shape {a.shape} does not fit {matrices[n - 1].shape}")
-    return Described(contracted(tuple(terms), terms[0][:-1] + terms[-1][1:], matrices, None, "dp"))
+    computed = contracted(tuple(terms), terms[0][:-1] + terms[-1][1:], matrices, None, "dp")
+    dtype = np.result_type(*matrices)
+    points = sum([matrices[0].size * a.size // max(a.shape[0], 1) for a in matrices[1:]])
+    by_blas = points if dtype.char in "fdFD" else 0
+    work = NumpyWork(dtype.char, by_blas, points - by_blas, sum([a.nbytes for a in matrices]), 0)
+    numpys = NumpyFunction("numpy.linalg.multi_dot", lambda *operands: np.linalg.multi_dot(operands), work)
+    exact = all([a.dtype.char != "e" for a in matrices])  # whose temporaries are float32
+    return Described(computed, numpy=numpys if exact else None)
 
 
 _MULTI_DOT = Routine("multi_dot", _describe, lambda *operands: np.linalg.multi_dot(operands))

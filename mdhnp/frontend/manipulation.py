@@ -137,7 +137,8 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 @wraps(np.broadcast_arrays)
 def _broadcast_together(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    found = tuple([a[...] for a in np.broadcast_arrays(*arrays)])  # which may give those of this shape themselves
+    views = zip(np.broadcast_arrays(*arrays), arrays, strict=True)
+    found = tuple([view.view() if view is a else view for view, a in views])  # those of this shape are given back
     for a in found:
         a.setflags(write=False)
     return found

@@ -208,6 +208,8 @@ def _flat(arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:
     check_casts((), np.result_type(*arrays), target, "same_kind")
+    if arrays[0].ndim == arrays[1].ndim == 1:
+        return Described(_joined(arrays, ()))
     shape = tuple([x.size for x in arrays])
     return Described(_joined(arrays, ()), None, lambda found: array(found).reshape(shape))
 

@@ -7,7 +7,6 @@ is emitted or evaluated by one loop. It must not know OpenCL or views.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,10 +158,11 @@ def evaluate_step(step: Instruction, values: Sequence[Any], arguments: Sequence[
 
 def integer_power(a: Any, n: Any) -> Any:
     """Give powers of signed integers, rounded toward 0 where the exponent is negative: NumPy refuses those."""
-    with suppress(ValueError):
+    try:
         return np.power(a, n)
-    inverse = np.where(np.abs(a) == 1, np.where(n & 1, a, 1), 0)
-    return np.where(n < 0, inverse, np.power(a, np.maximum(n, 0)))
+    except ValueError:
+        inverse = np.where(np.abs(a) == 1, np.where(n & 1, a, 1), 0)
+        return np.where(n < 0, inverse, np.power(a, np.maximum(n, 0)))
 
 
 def complex_expm1(z: Any) -> Any:

@@ -136,8 +136,6 @@ def find_devices(spec: "str | int | Device | Group | Sequence[str | int | Device
 
 def find_target(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> "Device | Group":
     """Give the device that `spec` names, or what stands for several."""
-    if isinstance(spec, Device):
-        return spec
     found = find_devices(spec)
     return found[0] if len(found) == 1 else group(found)
 
