@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guards import unwritten
+from ir_run import run
+from ir_walk import walk_all
+from running import lowered
+from schedules import MATRICES
 
 import mdhnp
+from mdhnp.codegen import generate, procedures
 from mdhnp.runtime.handle import Device
+from mdhnp.schedule import gpu
+from mdhnp.schedule.default import default
 
 #: Enough that pairs are more than elements of rows.
 ROWS, COLUMNS = 150, 170
@@ -97,3 +105,33 @@ def test_no_array_of_all_pairs_is_made(first: str) -> None:
     """Nor by NumPy, before kernels are built."""
     ran = subprocess.run([sys.executable, "-c", LARGE, "20000", first], capture_output=True, text=True, check=True)
     assert int(ran.stdout) < 400_000  # of 1.6 GB
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "others", "length"),
+    [("gauss", 37, 101, 3), ("nearest", 41, 70, 8), ("gauss", 7, 13, 2), ("smallest", 64, 96, 4)],
+)
+def test_work_items_hold_rows_and_share_others(
+    name: str, rows: int, others: int, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On GPUs, where there are many; here tiles are so small that procedures have several."""
+    for constant, value in (("_PAIRED", 0), ("_ITEMS", 4), ("_TILE", 32)):
+        monkeypatch.setattr(gpu, constant, value)
+    of = {
+        "gauss": lambda x, y, w: np.exp(-((x[:, None] - y) ** 2).sum(axis=2) / 99) @ w,
+        "nearest": lambda x, y, w: ((x[:, None] - y) ** 2).sum(axis=2).argmin(axis=1),
+        "smallest": lambda x, y, w: ((x[:, None] - y) ** 2).sum(axis=2).min(axis=1),
+    }[name]
+    rng = np.random.default_rng(3)
+    x, y, w = (rng.integers(0, 9, s).astype("f4") for s in ((rows, length), (others, length), (others,)))
+    (step,) = mdhnp.fuse(of).rewriting(x, y, w).after.steps
+    arrays, stages = [(x, y, w)[p] for p in step.inputs], lowered(step.mdhom)
+    used = [default(stage.mdhom, MATRICES) for stage in stages]
+    assert [c is not None for c in used[0].local_copies] == [v.depends_on(1) for v in stages[0].mdhom.inputs]
+    assert used[0].num_wi == (4, 1)
+    program, built = generate(stages, used, MATRICES, default), procedures(stages, used, MATRICES, default)
+    walk_all(program, built, stages, steps=10**7)
+    outputs = [unwritten(v.shape, v.dtype) for v in step.mdhom.outputs]
+    run(program, built, arrays, outputs)
+    want = of(x.astype("f8"), y.astype("f8"), w.astype("f8"))
+    np.testing.assert_allclose(outputs[-1], want, 2e-6)

@@ -25,12 +25,15 @@ _WORD = 4
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
+#: Pairs: work-items, rows that each holds, and elements of these, at most; rows of a tile that they share, and its
+#: bytes, at most; operations on a pair, at least; rows, and work-groups, a compute unit.
+_ITEMS, _ROWS_HELD, _HELD, _TILE, _SHARED, _WORTH, _PAIRED, _GROUPS = 128, 4, 32, 512, 18 << 10, 8, 512, 32
 
 
 def gpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Yield legal schedules: of scans, of products, of maps and other reductions; the last one is the fallback."""
+    """Yield legal schedules: of scans, products, pairs, maps and other reductions; the last one is the fallback."""
     access = AccessPattern(h)
-    for rule in (_scan, _product, _tiles):
+    for rule in (_scan, _product, _pairs, _tiles):
         yield from (s for s in rule(access, caps) if is_legal(h, s, caps))
     yield fallback(h)
 
@@ -142,6 +145,35 @@ def _shared_tile(access: AccessPattern, n: int, x: int, footprint: Sequence[int]
         return LocalCopy(order)
     word = max(_WORD // tile_itemsize(view), 1)
     return LocalCopy(order, pad=(word - view.box(order[-1], footprint)) % (2 * word))
+
+
+def _pairs(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
+    """A reduction of what is computed of all pairs of rows: work-items hold those of one side and share the others."""
+    h = access.h
+    if len(access.kept) != 1 or len(access.combined) != 1 or h.dims("ps") or h.calls_text:
+        return
+    (row,), (other,) = access.kept, access.combined
+    shared = [n for n in range(len(h.inputs)) if other in access.depends[n]]
+    held = [n for n in range(len(h.inputs)) if row in access.depends[n]]
+    if not held or not shared or set(held) & set(shared) or not all(h.inputs[n].one_box for n in shared):
+        return
+    size = sum(len(h.inputs[n].accesses) * tile_itemsize(h.inputs[n]) for n in shared)
+    few = _ROWS_HELD * sum(len(h.inputs[n].accesses) for n in held) <= _HELD
+    if (
+        not few
+        or access.operations < _WORTH
+        or h.extents[row] < _PAIRED * caps.compute_units
+        or size > _SHARED // _TILE
+    ):
+        return
+    items, tile = {row: _ITEMS}, {other: min(_TILE, h.extents[other])}
+    s = of_tiles(access, items, {row: _ROWS_HELD, other: _ROWS_HELD}, tile)
+    copies = [LocalCopy(tuple(range(len(v.shape)))) if n in shared else None for n, v in enumerate(h.inputs)]
+    s = replace(s, local_copies=tuple(copies))
+    s = s if chain_is_short(h, s) else replace(s, combine_on="local")
+    if h.operator is not None and h.operator.commutative and h.operator.identity is not None:
+        s = _cut(s, other, h.extents[other], -(-_GROUPS * caps.compute_units // s.work_groups))
+    yield s
 
 
 def _tiles(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -18,10 +18,14 @@ EXTREMA = {
     for op in ("maximum", "minimum")
 }
 
-#: Bodies of functions of a float: 2 to the power of that by log2(e), which is off by 2^-22 of itself.
+#: Bodies of functions of a float: e to the power of that, which is off by 2^-21 or 2^-22 of itself. The first is the
+#: square of 2 to half the power by log2(e): no half is subnormal, which would take a test and two products more.
 EXPONENTIALS = {
-    op: f'float r; asm("ex2.approx.{kind} %0, %1;" : "=f"(r) : "f"(a * 1.44269504f)); return r;'
-    for op, kind in (("exp_of_rounded", "f32"), ("exp_or_nothing", "ftz.f32"))
+    op: f'float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a * {factor})); return {result};'
+    for op, factor, result in (
+        ("exp_of_rounded", "0.72134752f", "r * r"),
+        ("exp_or_nothing", "1.44269504f", "r"),
+    )
 }
 
 #: Bytes that are copied asynchronously, at least and at most.
