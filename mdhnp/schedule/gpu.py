@@ -26,7 +26,7 @@ _WORD = 4
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 #: Pairs: work-items, rows that each holds, and elements of these, at most; rows of a tile that they share, and its
-#: bytes, at most; operations on a pair, at least; rows, and work-groups, a compute unit.
+#: bytes, at most; operations on a pair, at least; rows of each side, and work-groups, a compute unit.
 _ITEMS, _ROWS_HELD, _HELD, _TILE, _SHARED, _WORTH, _PAIRED, _GROUPS = 128, 4, 32, 512, 18 << 10, 8, 512, 32
 
 
@@ -150,21 +150,16 @@ def _shared_tile(access: AccessPattern, n: int, x: int, footprint: Sequence[int]
 def _pairs(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     """A reduction of what is computed of all pairs of rows: work-items hold those of one side and share the others."""
     h = access.h
-    if len(access.kept) != 1 or len(access.combined) != 1 or h.dims("ps") or h.calls_text:
+    alone = len(access.kept) == len(access.combined) == 1 and not h.dims("ps") and not h.calls_text
+    if not alone or min(h.extents) < _PAIRED * caps.compute_units or access.operations < _WORTH:
         return
     (row,), (other,) = access.kept, access.combined
-    shared = [n for n in range(len(h.inputs)) if other in access.depends[n]]
-    held = [n for n in range(len(h.inputs)) if row in access.depends[n]]
+    held, shared = ([n for n, dims in enumerate(access.depends) if d in dims] for d in (row, other))
     if not held or not shared or set(held) & set(shared) or not all(h.inputs[n].one_box for n in shared):
         return
-    size = sum(len(h.inputs[n].accesses) * tile_itemsize(h.inputs[n]) for n in shared)
-    few = _ROWS_HELD * sum(len(h.inputs[n].accesses) for n in held) <= _HELD
-    if (
-        not few
-        or access.operations < _WORTH
-        or h.extents[row] < _PAIRED * caps.compute_units
-        or size > _SHARED // _TILE
-    ):
+    elements = _ROWS_HELD * sum(len(h.inputs[n].accesses) for n in held)
+    nbytes = _TILE * sum(len(h.inputs[n].accesses) * tile_itemsize(h.inputs[n]) for n in shared)
+    if elements > _HELD or nbytes > _SHARED:
         return
     items, tile = {row: _ITEMS}, {other: min(_TILE, h.extents[other])}
     s = of_tiles(access, items, {row: _ROWS_HELD, other: _ROWS_HELD}, tile)
