@@ -150,7 +150,9 @@ def _shared_tile(access: AccessPattern, n: int, x: int, footprint: Sequence[int]
 def _pairs(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     """A reduction of what is computed of all pairs of rows: work-items hold those of one side and share the others."""
     h = access.h
-    alone = len(access.kept) == len(access.combined) == 1 and not h.dims("ps") and not h.calls_text
+    alone = (
+        len(access.kept) == len(access.combined) == len(h.scalar.results) == 1 and not h.dims("ps") and not h.calls_text
+    )
     if not alone or min(h.extents) < _PAIRED * caps.compute_units or access.operations < _WORTH:
         return
     (row,), (other,) = access.kept, access.combined
