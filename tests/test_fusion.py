@@ -20,6 +20,7 @@ from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
 from mdhnp.mdh import Graph, MdHom, Step, cc, md_hom, pw
+from mdhnp.runtime.devices import Device
 
 SIZES = st.integers(1, 5)
 DTYPES = [np.float32, np.float64, np.int32, np.float16, np.complex64, np.bool_]
@@ -368,3 +369,17 @@ def test_random_reshapes_are_what_numpy_computes(data: Any) -> None:
 
 def test_rules_are_few_and_their_names_differ() -> None:
     assert Counter(r.name for r in RULES).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(1, 3, 4), (3, 1, 4), (1, 1, 4)])
+def test_axes_of_one_element_that_operands_lack(shape: tuple[int, ...], axis: int, host: Any, device: Device) -> None:
+    a, b = np.arange(4.0), np.arange(float(np.prod(shape))).reshape(shape)
+    functions = [
+        lambda a, b: (b[0] + a)[None].cumsum(axis=1),
+        lambda a, b: ((a[None, None] - b[:1]) ** 2).max(axis=axis),
+    ]
+    for f in (*functions, lambda a, b: (np.exp(a)[None, None] + 1).sum(axis=axis)):
+        with mdhnp.device(device), mdhnp.config(host=host):
+            np.testing.assert_allclose(mdhnp.fuse(f)(a, b), f(a, b), rtol=1e-12)
