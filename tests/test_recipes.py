@@ -268,3 +268,23 @@ def test_sparse_operands_with_other_columns_are_refused_however_often() -> None:
             mdhnp.matmul(wider, x)
         np.testing.assert_array_equal(mdhnp.einsum("ij->i", wider), [2, 4])
         assert mdhnp.einsum("ij,j->ij", a, x).nnz == 3
+
+
+@compiled
+def test_entries_left_over_are_no_entries_however_often() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    whole, cut = sparse.csr_array(np.ones((4, 4))), sparse.csr_array(np.ones((4, 4)))
+    cut.indptr[:] = np.minimum(cut.indptr, 8)
+    for a, total in [(whole, 16)] * 4 + [(cut, 8)]:
+        assert mdhnp.einsum("ij,j->", a, np.ones(4)) == total
+
+
+@compiled
+@pytest.mark.parametrize("zero", [0.0, 0j])
+@pytest.mark.parametrize("name", ["full_like", "pad"])
+def test_zeros_of_other_signs_are_other_numbers(name: str, zero: Any) -> None:
+    x = mdhnp.asarray(np.ones(2, type(zero)), device="cpu")
+    calls = {"full_like": lambda z: mdhnp.full_like(x, z), "pad": lambda z: mdhnp.pad(x, 1, constant_values=z)}
+    for z in [zero] * 4 + [-zero] * 4:
+        found = calls[name](z).numpy()[0]
+        assert (np.signbit(found.real), np.signbit(found.imag)) == (np.signbit(z.real), np.signbit(z.imag))

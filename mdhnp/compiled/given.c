@@ -4,6 +4,8 @@
 #define NO_IMPORT_ARRAY
 #include "shared.h"
 
+#include <math.h>
+
 enum { LETTERS = 96, DEPTH = 3 };
 
 typedef struct {
@@ -66,6 +68,13 @@ read_array(Reading *reading, PyObject *array, PyObject *view, PyObject *device)
            && write_down(reading, type) && write_down(reading, PyArray_NDIM((PyArrayObject *)view));
 }
 
+/* Whether it is -0.0, which is 0.0 where numbers are compared. */
+static int
+is_below_zero(double number)
+{
+    return number == 0 && signbit(number) != 0;
+}
+
 static int
 read_number(Reading *reading, PyObject *number, char letter)
 {
@@ -124,11 +133,13 @@ read_one(Reading *reading, PyObject *argument, int depth)
     if (PyLong_CheckExact(argument))
         return read_number(reading, argument, 'i');
     if (PyFloat_CheckExact(argument))
-        return read_number(reading, argument, 'f');
+        return read_number(reading, argument, is_below_zero(PyFloat_AS_DOUBLE(argument)) ? 'F' : 'f');
     if (PyBool_Check(argument))
         return read_number(reading, argument, 'b');
-    if (PyComplex_CheckExact(argument))
-        return read_number(reading, argument, 'c');
+    if (PyComplex_CheckExact(argument)) {
+        int signs = is_below_zero(PyComplex_RealAsDouble(argument)) + 2 * is_below_zero(PyComplex_ImagAsDouble(argument));
+        return read_number(reading, argument, "cCdD"[signs]);
+    }
     if (argument == Py_None || argument == Py_Ellipsis)
         return write_down(reading, argument == Py_None ? '0' : '.');
     if (PyUnicode_CheckExact(argument))

@@ -135,7 +135,8 @@ def _of_list(along: Sequence[bool], matrix: Any) -> tuple[Any, tuple[Any, ...]]:
         matrix = matrix.copy()
         matrix.prune()
     first = np.arange(len(matrix.indptr) - 1, dtype=matrix.indices.dtype)
-    return matrix, (matrix.data, *[np.repeat(first, np.diff(matrix.indptr)) if a else matrix.indices for a in along])
+    # A view, by which compiled code does not find the call again: whether entries are left over it does not ask.
+    return matrix, (matrix.data[:], *[np.repeat(first, np.diff(matrix.indptr)) if a else matrix.indices for a in along])
 
 
 def _of_coordinates(term: str, grouped: str, placed: Labels, matrix: Any) -> tuple[Any, tuple[NDArray, ...]]:
