@@ -305,3 +305,12 @@ def test_estimates_count_each_entry_once(device: Device) -> None:
     found = on_device(seen[0][0].mdhom, device, large=False)
     assert found is not None
     assert found.seconds < 0.01
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_one_row_gives_an_axis(form: str, device: Device) -> None:
+    a = stored_as(sparse.coo_array(np.ones((1, 5))), form)
+    for given in (("ij,j->i", a, np.ones(5)), ("ji,j->i", a.T, np.ones(5)), ("ij,jk->ki", a, np.ones((5, 1)))):
+        found = mdhnp.einsum(*given)
+        assert found.shape == (1, 1)[: found.ndim] and found.ndim == len(given[0].partition(">")[2])
+        np.testing.assert_array_equal(found, np.full(found.shape, 5))

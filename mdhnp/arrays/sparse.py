@@ -18,7 +18,8 @@ class SparseArray:
     """A sparse matrix on one device: the arrays of one of SciPy's as Arrays.
 
     :func:`mdhnp.matmul` and :func:`mdhnp.einsum` take it as they take SciPy's, beside Arrays and ndarrays, and give
-    Arrays on its device, or SparseArrays of its pattern, which is not to be changed.
+    Arrays on its device, or SparseArrays of its pattern, `indices` and `indptr`, which is looked at once and must not
+    change.
 
     Parameters
     ----------

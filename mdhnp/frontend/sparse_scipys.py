@@ -44,7 +44,9 @@ def by_scipy(asked: Product, number: int, operands: Sequence[Any]) -> Any:
     matrix, x, term, labels = operands[number], operands[1 - number], asked.terms[number], asked.terms[1 - number]
     count_host(asked.name)
     found = (matrix if term[0] in asked.output else matrix.T) @ (x if labels[0] in term else x.T)
-    return found if asked.output[0] in term else found.T
+    extents = dict(zip(labels, x.shape, strict=True)) | dict(zip(term, matrix.shape, strict=True))
+    # A row of SciPy's coo_array by a vector is a number.
+    return np.reshape(found if asked.output[0] in term else found.T, [extents[c] for c in asked.output])
 
 
 def scipys_function(layout: Layout, h: MdHom) -> NumpyFunction | None:
