@@ -80,7 +80,12 @@ def rewriting(
 
 
 def _still(graph: Graph) -> Graph:
-    """Give the same graph whose views do not depend on dimensions of one point: one view may name them, another not."""
+    """Give the same graph whose views do not depend on dimensions of one point: one view may name them, another not.
+
+    Where one has a boundary all are left alone: rules for stencils know an axis by its dimension.
+    """
+    if any([view.boundary for step in graph.steps for h in step.mdhom.mdhoms for view in h.inputs]):
+        return graph
     steps = []
     for step in graph.steps:
         h = step.mdhom
