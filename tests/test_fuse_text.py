@@ -81,8 +81,8 @@ CASES = {
     "between maps": Case(lambda x, y: soft(x * 2, T) + y, lambda x, y: softened(x * 2) + y, 1),
     "in a reduction": Case(lambda x, y: (soft(x, T) * y).sum(axis=1), lambda x, y: (softened(x) * y).sum(axis=1), 1),
     "as an operator": Case(
-        lambda x, y: np.exp(farthest(x - y)),
-        lambda x, y: np.exp((x - y)[np.arange(len(x)), abs(x - y).argmax(axis=1)]), 1,
+        lambda x, y: np.exp(abs(farthest(x - y))),  # of either sign, where both are as far
+        lambda x, y: np.exp(abs(x - y).max(axis=1)), 1,
     ),
     "two texts of one name": Case(lambda x, y: shifted(soft(x, T)) * y, lambda x, y: (softened(x) + 1) * y, 1),
     "twice": Case(lambda x, y: soft(x, T) - soft(y, T), lambda x, y: softened(x) - softened(y), 1),
