@@ -107,10 +107,9 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     itself = plain and len(h.accesses) == 1 and scalar.body[scalar.results[0]].op == "param"
     best: Compute = compute
     ordered = isinstance(values, partial) or (small and final.body[final.results[0]].op not in _VIEWS)
-    ranks = {
-        len(h.inputs[n].accesses[access]) for n, access in h.accesses
-    }  # fewer axes than all give a result of fewer
-    if plain and combine is ending is None and ordered and full == shape and len(dims) in ranks:
+    # Operands all of which lack axes of one element give a result without them.
+    complete = any([len(h.inputs[n].accesses[access]) == len(dims) for n, access in h.accesses])
+    if plain and combine is ending is None and ordered and full == shape and complete:
         best = values
     elif plain and combine and ending and small and final.body[final.results[0]].op not in _VIEWS:
         best = lambda *arrays: ending(combine(values(*arrays)), *arrays).reshape(shape)  # noqa: E731

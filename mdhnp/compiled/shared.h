@@ -85,8 +85,8 @@ typedef struct {
 } Given;
 
 /* Give what tells a kind of call from others: all but arrays' elements and extents, and numbers' values where `numbers` are
-   operands. NULL, without an error, for calls on arrays of several types or devices, on fewer than `least`, and with what has no
-   key; `kind` is the type of Arrays, `parts` are names of attributes by types of what is made of them. */
+   operands. NULL, without an error, for calls on arrays of several types or devices, on fewer than `least`, and with what
+   has no key; `kind` is the type of Arrays, `parts` are names of attributes by types of what is made of them. */
 PyObject *key_of_given(Given *given, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyTypeObject *kind,
                        PyObject *parts, int numbers, int least);
 
