@@ -43,7 +43,34 @@ KEYS: dict[str, Any] = {
     "mask of too many axes": (..., np.ones((2, 3, 7, 1), bool)),
     "too many": (0, 0, 0, np.ones(2, bool)),
     "indices that are not broadcast": ([0, 1], [0, 1, 2]),
+    "mask behind a new axis alone": (None, np.array([True, False])),
+    "indices on both sides of an ellipsis": ([1, 0, 1], ..., [0, 6, -1]),
+    "indices on both sides of an ellipsis of no axes": (slice(None), [1, 0], ..., [0, 6]),
+    "indices on both sides of a new axis": ([1, 0], None, [0, 2]),
+    "indices behind a slice backwards": (slice(None, None, -1), slice(1, None), [0, 0, 3]),
+    "a number, an ellipsis and indices": (1, ..., [[0], [3]]),
+    "an index outside": (..., [0, 7]),
+    "two ellipses": (..., [0], ...),
+    "no index": (..., []),
+    "true": (True,),
+    "false": (False,),
+    "true beside others": (0, np.True_, [0, 2]),
+    "false beside others": (slice(None), False, None, 1),
+    "an array that is true": (..., np.array(True)),
+    "a float": (0.5,),
 }
+#: What is put where these keys say: numbers, and arrays of the shape that is read there, or of an axis more.
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "a number": lambda read: 7,
+    "as many": lambda read: -1 - np.arange(np.size(read), dtype=np.float32).reshape(np.shape(read)),
+    "one axis more": lambda read: np.full((1, *np.shape(read)), -0.5),
+    "one": lambda read: [5],
+    "too many": lambda read: np.ones((*np.shape(read), 2)),
+}
+#: Of an array without axes or with one, where one element is put.
+PLACES = [(shape, key) for shape, keys in {
+    (3,): (0, (0, ...), [0], np.int64(2)), (): ((), ...), (2, 3): ((0, 1), (1, slice(1, 2))),
+}.items() for key in keys]  # fmt: skip
 
 
 def same(ours: Callable[[], Any], numpys: Callable[[], Any], kinds: Any = None) -> None:
@@ -75,6 +102,39 @@ def test_keys(key: Any, device: Device) -> None:
     for where in (device, separate(device)):
         a = mdhnp.asarray(X, device=where)
         same(lambda a=a: a[key], lambda: X[key])
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_keys_where_something_is_put(key: Any, value: Callable[[Any], Any], device: Device) -> None:
+    try:
+        given = value(X[key])
+    except IndexError:
+        given = 7
+    for where in (device, separate(device)):
+        put_alike(where, X, key, given)
+
+
+@pytest.mark.parametrize("value", [2.5, [2.5], [[2.5]], [1, 2], []], ids=str)
+@pytest.mark.parametrize(("shape", "key"), PLACES, ids=str)
+def test_single_elements_that_are_put(shape: tuple[int, ...], key: Any, value: Any, device: Device) -> None:
+    for given in (value, np.array(value)):
+        for where in (device, separate(device)):
+            put_alike(where, np.zeros(shape), key, given)
+
+
+def put_alike(where: Device, x: Any, key: Any, value: Any) -> None:
+    """Put a value into an Array, also one on the device, as NumPy does into an ndarray."""
+
+    def changed(a: Any, value: Any) -> Any:
+        a[key] = value
+        return a
+
+    for given in (value, mdhnp.asarray(value, device=where)) if isinstance(value, np.ndarray) else (value,):
+        same(
+            lambda given=given: changed(mdhnp.asarray(x, device=where, copy=True), given),
+            lambda: changed(x.copy(), value),
+        )
 
 
 REDUCTIONS = (

@@ -26,6 +26,11 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "bounds of wider types": lambda m, x: [m.clip(x(AT.astype(np.int8)), x(AT * 200), n) for n in (5, 5, 1000, 5)],
     "beyond": lambda m, x: [m.less(x(AT.astype(np.int8)), n) for n in (1, 1, 1000, -1000, 1)],
     "clip beyond": lambda m, x: [m.clip(x(AT.astype(np.int8)), n, 5) for n in (1, 1, -1000, 1)],
+    "clip to what another bound is": lambda m, x: [
+        m.clip(x(AT.astype(t)), *bounds) for t, bounds in (
+            *[(np.uint16, (-1, 0))] * 4, (np.uint16, (0, 2)), *[(np.int8, (127, 200))] * 4, (np.int8, (0, 1)),
+        )
+    ],
     "powers": lambda m, x: [x(X) ** 2, x(X) ** 3, x(X) ** 2.0, 2.0 ** x(X), x(AT) ** 2, x(AT) ** 1],
     "axes": lambda m, x: [m.sum(x(X), axis=axis, keepdims=keep) for axis in (0, 1, (0, 1), -1) for keep in (0, 1)],
     "means": lambda m, x: [m.mean(x(X[:n]), axis=axis) for axis in (None, 0, 1) for n in (1, 2, 3)],

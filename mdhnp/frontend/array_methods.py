@@ -17,15 +17,14 @@ from mdhnp.calls.operands import check_cast, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
-from mdhnp.frontend.indexing import elements_for, put, put_on_host, selected, spread
+from mdhnp.frontend.indexing import VIEWED, check_mask, elements_for, is_mask, put, put_on_host, selected, spread
 from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
-#: What an operator takes beside pyopencl's arrays; what of that is no Array; what an index of a view is made of.
+#: What an operator takes beside pyopencl's arrays; what of that is no Array.
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
 _PLAIN = _OPERANDS[1:]
-_INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
 def _public(name: str) -> Callable[..., Any]:
@@ -256,32 +255,32 @@ class _Methods:
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
 
-        The part may also be where an array of booleans is true, whose number is read if elements are put there one
-        after the other. Other keys as in reading, but for those with ``...`` or None beside arrays on devices
-        with memory of their own, which are NumPy's where ``config.fallback`` is "numpy".
+        Keys are those of reading; of what arrays of indices put in one place the last value stays. An array of booleans
+        has its number of true ones read if elements are put there one after the other.
         """
-        keys = _of_view(key)
-        if keys is not None and isinstance(value, _PLAIN) and not self.device.own_memory:
-            self._view[keys] = value
-        elif not self.device.own_memory and not (type(value) is Array and value.device is not self.device):
-            if _is_mask(key) and key.shape != self.shape[: key.ndim]:
-                raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
-            parts = keys or (key if type(key) is tuple else (key,))
+        keys, parts = _of_view(key), key if type(key) is tuple else (key,)
+        if is_mask(key):
+            check_mask(self, key)
+        if not self.device.own_memory and not (type(value) is Array and value.device is not self.device):
+            if keys is not None and isinstance(value, _PLAIN):
+                self._view[key] = value
+                return
             held = [each(given, on_host) if type(given) in (list, tuple) else given for given in (*parts, value)]
             put_on_host(self, held[:-1], held[-1])
         elif keys is not None:
-            assign(self[keys], value)
-        elif _is_mask(key) and (np.ndim(value) <= self.ndim - key.ndim or self.device.own_memory):
-            if key.shape != self.shape[: key.ndim]:
-                raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
+            place = self[keys]
+            # Only arrays may have more axes than a part, of one element, and not where that is no view but an element.
+            exact = isinstance(value, list | tuple) or not (place.ndim or Ellipsis in parts)
+            if exact and np.ndim(value) > place.ndim:
+                raise ValueError(f"setting an array element with a sequence: {np.ndim(value)} axes for {place.ndim}")
+            assign(place, value)
+        elif is_mask(key) and (np.ndim(value) <= self.ndim - key.ndim or self.device.own_memory):
             mask: Any = key[(..., *[None] * (self.ndim - key.ndim))]
             value = elements_for(self, value)
             if np.ndim(value) > self.ndim - key.ndim:
                 value = spread(value, key, self.shape)
             assign(self, _public("where")(mask, value, self))
-        elif _puts_by_kernels(self.device) and (found := put(self, key, elements_for(self, value))) is not None:
-            assign(self, found)
-        else:
+        elif not (_puts_by_kernels(self.device) and put(self, key, elements_for(self, value))):
 
             def changed() -> Any:
                 copy = np.array(self.numpy())
@@ -316,13 +315,9 @@ def _puts_by_kernels(device: Any) -> bool:
 def _of_view(key: Any) -> tuple[Any, ...] | None:
     """Return a key that makes NumPy give a view, also of a single element; None if it is none."""
     keys = key if type(key) is tuple else (key,)
-    if any([not isinstance(index, _INDICES) or isinstance(index, bool) for index in keys]):
+    if any([not isinstance(index, VIEWED) or isinstance(index, bool) for index in keys]):
         return None
     return keys if Ellipsis in keys else (*keys, ...)
-
-
-def _is_mask(key: Any) -> bool:
-    return isinstance(key, Array | np.ndarray) and key.dtype.kind == "b"
 
 
 def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> Any:

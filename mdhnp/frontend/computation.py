@@ -147,9 +147,9 @@ _MD_HOM = Routine("md_hom", _describe)
     "``nearest``, ``reflect``, ``mirror`` or ``wrap``. Keys are inputs' names.",
     results="dtype or sequence of dtype, optional: Types of the results; needed with OpenCL C text only, where that "
     "does not return one of NumPy's types.",
-    segments="mapping of str to str, optional: For reduced dimensions of which other points count for each point of "
-    'another one, from one element of an array of offsets up to before the next: ``{"k": "offsets[i]:offsets[i+1]"}``. '
-    "Arrays that the views do not name are given last.",
+    segments="mapping of str to str, optional: For a reduced dimension k of whose points each point i of another one "
+    'has its own: those from ``offsets[i]`` up to before ``offsets[i + 1]``, as ``{"k": "offsets[i]:offsets[i+1]"}``. '
+    "The array `offsets` is given after those of the views.",
     nested="bool: Combine strictly from the last dimension to the first; needed where operators are mixed.",
     returns="Computation: Call it on arrays; keep it, for each new one is compiled anew.",
     raises={

@@ -211,8 +211,9 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     if type(x) is Array and x.dtype.kind in "iu":  # whose every element is within bounds beyond its type
         info = np.iinfo(x.dtype)
         if all([b is None or type(b) is int or getattr(b, "dtype", None) == x.dtype for b in (min, max)]):
-            min = info.min if type(min) is int and min < info.min else min
-            max = info.max if type(max) is int and max > info.max else max
+            # Numbers of NumPy's, which are none of those given: recipes tell these by which they are.
+            min = x.dtype.type(info.min) if type(min) is int and min < info.min else min
+            max = x.dtype.type(info.max) if type(max) is int and max > info.max else max
     if min is not None and max is not None:
         return _CLIP(x, min, max)
     if min is not None:

@@ -6,6 +6,7 @@ the indices of those that are true, whose number is known only when they are rea
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import compress
 from math import prod
 from operator import getitem, index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -22,7 +23,8 @@ from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import on_host, package
-from mdhnp.frontend.manipulation import reshape
+from mdhnp.frontend.creation import assign
+from mdhnp.frontend.manipulation import moveaxis, reshape
 from mdhnp.frontend.ordering import has_kernels, nonzero, values_where
 from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, public, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
@@ -39,6 +41,8 @@ NDArray = npt.NDArray[Any]
 Mode = Literal["raise", "wrap", "clip"]
 #: What an index outside means, by NumPy's modes, as boundary modes of views.
 _BOUNDARIES = {"raise": None, "wrap": "wrap", "clip": "nearest"}
+#: What a part of a key is that names a view.
+VIEWED = (int, np.integer, slice, type(None), type(Ellipsis))
 _OUTSIDE = "If an index is less than -n, or n or more, of n elements."
 
 
@@ -110,36 +114,47 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
     None for a key with parts that are neither these nor parts of views. Booleans are read, for which their device is
     waited for.
     """
-    if len(key) == 1 and _is_truth(key[0]):
-        return _by_parts(x[None], [np.zeros(int(bool(key[0])), np.intp)])  # a new axis, of one element or none
-    if len(key) == 1 and isinstance(key[0], Array) and key[0].dtype == bool and has_kernels(key[0]):
+    if len(key) == 1 and is_mask(key[0]) and type(key[0]) is Array and has_kernels(key[0]):
         return _where_true(x, key[0])
-    parts, at, here = list[Any](), 0, not x.device.own_memory
-    masks, left = False, x.ndim - sum(map(_axes, key))  # axes that an ellipsis stands for
-    for part in key:
-        given = np.asarray(part) if isinstance(part, list) else part
-        if isinstance(given, Array | np.ndarray) and given.dtype == bool and given.ndim:
-            _check_mask(x, given, at)
-            masks = True
-            parts += [given] if here else np.nonzero(given.numpy() if isinstance(given, Array) else given)
-        elif isinstance(given, Array | np.ndarray) and given.dtype.kind in "iu":
-            parts.append(given)
-        elif isinstance(given, np.ndarray) and not given.size and isinstance(part, list):
-            parts.append(given.astype(np.intp))
-        elif isinstance(given, int | np.integer | slice | None | type(Ellipsis)) and not isinstance(given, bool):
-            parts.append(given)
-        else:
+    if (parsed := _parsed(x, key)) is None:
+        return None
+    x, parts = parsed
+    if x.device.own_memory or not any(map(is_mask, parts)):
+        view, selection, indices = _named(x, parts)
+        return call((_INDEXED, selection), (view, *indices))
+    keyed, arrays = _by_places(x.device, parts)
+
+    @wraps(getitem)
+    def elements(view: NDArray, *arrays: NDArray) -> Any:
+        return view[keyed(arrays)]
+
+    return by_host(elements, x, *arrays)
+
+
+def _parsed(x: Array, key: tuple[Any, ...]) -> tuple[Array, list[Any]] | None:
+    """Give a key's parts, which are those of views, whole numbers, and arrays, and the array that they are for.
+
+    A truth without axes names elements along an axis of one, which that array has more. None for other keys.
+    """
+    parts, at = [_array_of(p) if isinstance(p, list) else p for p in key], 0
+    left = x.ndim - sum(map(_axes, parts))  # axes that an ellipsis stands for
+    if sum([p is Ellipsis for p in parts]) > 1:
+        raise IndexError("an index can have one ellipsis ('...') only")
+    for n, part in enumerate(parts):
+        if is_truth(part):
+            x = x[(*[slice(None)] * at, None, ...)]
+            parts[n] = np.zeros(int(bool(part)), np.intp)
+        elif is_mask(part):
+            check_mask(x, part, at)
+        elif not isinstance(part, VIEWED) and not (isinstance(part, Array | np.ndarray) and part.dtype.kind in "iu"):
             return None
-        at += left if part is Ellipsis else _axes(part)
-    if here and masks:
-        keyed, arrays = _by_places(x.device, parts)
+        at += left if part is Ellipsis else _axes(parts[n])
+    return x, parts
 
-        @wraps(getitem)
-        def elements(view: NDArray, *arrays: NDArray) -> Any:
-            return view[keyed(arrays)]
 
-        return by_host(elements, x, *arrays)
-    return _by_parts(x, parts)
+def _array_of(part: list[Any]) -> NDArray:
+    found = np.asarray(part)
+    return found if found.size else found.astype(np.intp)
 
 
 def put_on_host(x: Array, parts: Sequence[Any], value: Any) -> None:
@@ -173,34 +188,32 @@ def elements_for(x: Array, values: Any) -> Any:
     return np.asarray(each(values, on_host), x.dtype)
 
 
-def put(x: Array, key: Any, values: Any) -> Any:
-    """Give the elements of an Array with values where a key for its first axes names them: of several the last one.
+def put(x: Array, key: Any, values: Any) -> bool:
+    """Put values of its type where a key names elements into an Array: of several in one place the last one.
 
-    The values are of its type. The indices are read. None for other keys, which have an ellipsis or new axes.
+    The indices are read. False for keys with parts that no key has.
     """
-    parts = key if isinstance(key, tuple) else (key,)
-    parts = tuple([np.asarray(part, None if part else np.intp) if isinstance(part, list) else part for part in parts])
-    if any([p is None or p is Ellipsis or isinstance(p, bool) for p in parts]):
-        return None
-    axes = sum([p.ndim if isinstance(p, Array | np.ndarray) and p.dtype == bool else 1 for p in parts])
-    if axes > x.ndim:
-        raise IndexError(f"too many indices: {axes} for {x.ndim} axes")
-    # Of each place the value that is put there last, by its number.
-    last = np.full(x.shape[:axes], -1)
-    host = tuple([p.numpy() if isinstance(p, Array) else p for p in parts])
-    shape, rest = last[host].shape, x.shape[axes:]
+    if (parsed := _parsed(x, key if isinstance(key, tuple) else (key,))) is None:
+        return False
+    view, (axes, place, _), indices = _named(*parsed)
+    # Of each place along these axes, which come first now, the value that is put there last, by its number.
+    m, target = package(), moveaxis(view, axes, tuple(range(len(axes))))
+    last = np.full(target.shape[: len(axes)], -1)
+    host = tuple(map(on_host, indices))
+    shape, rest = last[host].shape, target.shape[len(axes) :]
     last[host] = np.arange(prod(shape)).reshape(shape)
-    m = package()
-    while values.ndim > len(shape) + len(rest) and values.shape[0] == 1:
+    named = (*rest[:place], *shape, *rest[place:])
+    while values.ndim > len(named) and values.shape[0] == 1:
         values = values[0]
     try:
-        values = m.broadcast_to(values, (*shape, *rest))
+        values = m.broadcast_to(values, named)
     except ValueError:
-        raise ValueError(f"values of shape {values.shape} cannot be broadcast to {(*shape, *rest)}") from None
-    if not values.size:
-        return x
-    found = take(reshape(values, (prod(shape), *rest)), last, 0, mode="clip")
-    return m.where((last >= 0)[(..., *[None] * len(rest))], found, x)
+        raise ValueError(f"values of shape {values.shape} cannot be broadcast to {named}") from None
+    if values.size:
+        values = moveaxis(values, tuple(range(place, place + len(shape))), tuple(range(len(shape))))
+        found = take(reshape(values, (prod(shape), *rest)), last, 0, mode="clip")
+        assign(target, m.where((last >= 0)[(..., *[None] * len(rest))], found, target))
+    return True
 
 
 def spread(values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
@@ -222,50 +235,37 @@ def spread(values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
     return reshape(take(values, places, 0, mode="clip"), (*mask.shape, *rest))
 
 
-def _by_parts(x: Array, parts: list[Any]) -> Any:
-    """The same of parts of which those that are arrays are indices."""
-    consumed = _consumed(parts)
+def _named(x: Array, parts: Sequence[Any]) -> tuple[Array, _Selection, list[Any]]:
+    """Give a view, which of its axes have indices, and these: of booleans those that are true, which are read."""
+    parts = [i for p in parts for i in (np.nonzero(on_host(p)) if is_mask(p) else (p,))]
+    consumed = sum([p is not None and p is not Ellipsis for p in parts])
     if consumed > x.ndim:
         raise IndexError(f"too many indices: {consumed} for {x.ndim} axes")
-    at = _ellipsis(parts)
-    if at is None:
-        at = len(parts)
-        parts.append(Ellipsis)
+    at = next((n for n, p in enumerate(parts) if p is Ellipsis), len(parts))
     parts[at : at + 1] = [slice(None)] * (x.ndim - consumed)
     # Whole numbers beside arrays are arrays of one element.
-    named = [not (p is None or isinstance(p, slice)) for p in parts]
-    kept = tuple([slice(None) if many else p for p, many in zip(parts, named, strict=True)])
+    arrays = [not (p is None or isinstance(p, slice)) for p in parts]
+    kept = tuple([slice(None) if many else p for p, many in zip(parts, arrays, strict=True)])
     view = x if len(kept) == x.ndim and all([p == slice(None) for p in kept]) else x[kept]
-    axes = tuple([n for n, many in enumerate(named) if many])
-    together = axes == tuple(range(axes[0], axes[-1] + 1)) and not _apart(at, x.ndim - consumed, axes)
-    indices = [np.asarray(p) if isinstance(p, int | np.integer) else p for p in parts if p is not None]
-    indices = [p for p in indices if not isinstance(p, slice)]
-    return call((_INDEXED, _Selection(axes, axes[0] if together else 0, "raise")), (view, *indices))
-
-
-def _apart(at: int, count: int, axes: tuple[int, ...]) -> bool:
-    """Whether an ellipsis of no axes stands among arrays, which are apart then."""
-    return count == 0 and axes[0] < at <= axes[-1]
+    axes = tuple([n for n, many in enumerate(arrays) if many])
+    # Arrays with an ellipsis of no axes among them are apart.
+    among = consumed == x.ndim and axes[0] < at <= axes[-1]
+    together = axes == tuple(range(axes[0], axes[-1] + 1)) and not among
+    indices = [np.asarray(p) if isinstance(p, int | np.integer) else p for p in compress(parts, arrays)]
+    return view, _Selection(axes, axes[0] if together else 0, "raise"), indices
 
 
 def _axes(part: Any) -> int:
     """Axes that a part of a key is for."""
-    given = np.asarray(part) if isinstance(part, list) else part
-    if isinstance(given, Array | np.ndarray) and given.dtype == bool:
-        return given.ndim
-    return int(given is not None and given is not Ellipsis)
+    return part.ndim if is_mask(part) else int(not (part is None or part is Ellipsis or is_truth(part)))
 
 
-def _consumed(parts: Sequence[Any]) -> int:
-    """Axes that parts of a key are for."""
-    return sum([p is not None and p is not Ellipsis for p in parts])
+def is_mask(part: Any) -> bool:
+    """Whether it is an array of booleans, with axes."""
+    return isinstance(part, Array | np.ndarray) and part.dtype == bool and part.ndim > 0
 
 
-def _ellipsis(parts: Sequence[Any]) -> int | None:
-    return next((n for n, p in enumerate(parts) if p is Ellipsis), None)
-
-
-def _is_truth(part: Any) -> bool:
+def is_truth(part: Any) -> bool:
     """Whether it is true or false, without axes."""
     if isinstance(part, Array | np.ndarray):
         return not part.ndim and part.dtype.kind == "b"
@@ -274,14 +274,15 @@ def _is_truth(part: Any) -> bool:
 
 def _where_true(x: Array, mask: Array) -> Any:
     """Give the elements where a mask for the first axes is true, whose number alone is read."""
-    _check_mask(x, mask, 0)
+    check_mask(x, mask)
     if mask.shape == x.shape and mask.device is x.device:
         return values_where(mask, x)
     rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
     return take(rows, nonzero(reshape(mask, (-1,)))[0], 0, mode="clip")
 
 
-def _check_mask(x: Array, mask: Any, first: int) -> None:
+def check_mask(x: Array, mask: Any, first: int = 0) -> None:
+    """Raise IndexError where booleans are not as many as an array has elements along axes."""
     if mask.shape != x.shape[first : first + mask.ndim]:
         raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {x.shape}")
 
