@@ -15,8 +15,8 @@ from gpu_kernels import ELSEWHERE, EXCHANGED, MULTIPLIED
 from kernels import KERNELS
 from schedules import CAPS, MATRICES
 
+from mdhnp.codegen.opencl.selection import writing
 from mdhnp.codegen.radix import sorting
-from mdhnp.codegen.selection import writing
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -33,7 +33,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     elif request.param != "as chosen":
         monkeypatch.setattr(radix, "_FEW", 0)
     if request.param == "in passes":
-        monkeypatch.setattr(radix, "_in_work_groups", lambda *_: None)
+        monkeypatch.setattr(radix, "exchanging", lambda *_: None)
     _sorted.cache_clear()
     yield request.param
     _sorted.cache_clear()

@@ -16,7 +16,7 @@ from separate import separate
 import mdhnp
 from mdhnp import config
 from mdhnp.calls import sorting
-from mdhnp.codegen.atomics import combining
+from mdhnp.codegen.opencl.atomics import combining
 from mdhnp.mdh import Sorting, cc, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.transfers import watched

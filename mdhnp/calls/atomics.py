@@ -46,7 +46,7 @@ def combine_at(operation: str, a: Array, indices: Array, values: Array) -> bool:
 def _combining(
     device: "Device", operation: str, dtype: "np.dtype[Any]", index: "np.dtype[Any]", shape: tuple[int, int, int]
 ) -> "Executable":
-    from mdhnp.codegen.atomics import combining
+    from mdhnp.codegen.opencl.atomics import combining
 
     (number, columns, rows), program = shape, combining(operation, dtype, index, shape, device.caps)
     given = [((number,), index), ((number * columns,), dtype)]

@@ -63,7 +63,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
 
 @lru_cache(maxsize=64)
 def _reaching(device: "Device", dtype: "np.dtype[Any]", count: int) -> "Executable":
-    from mdhnp.codegen.reach import reaching
+    from mdhnp.codegen.opencl.reach import reaching
 
     program = reaching(dtype, count, device.caps)
     groups = program.kernels[0].global_size // program.kernels[0].local_size

@@ -105,7 +105,7 @@ def _sorted(
 
 @lru_cache(maxsize=64)
 def _keys(device: "Device", dtype: "np.dtype[Any]", count: int, extent: int) -> "Executable":
-    from mdhnp.codegen.grouping import key_type, keys
+    from mdhnp.codegen.opencl.grouping import key_type, keys
 
     program = keys(dtype, count, extent, device.caps)
     return executable(device, program, [((count,), dtype)], [((1, count), key_type(extent))])
@@ -113,7 +113,7 @@ def _keys(device: "Device", dtype: "np.dtype[Any]", count: int, extent: int) -> 
 
 @lru_cache(maxsize=64)
 def _begins(device: "Device", count: int, extent: int) -> "Executable":
-    from mdhnp.codegen.grouping import begins, key_type
+    from mdhnp.codegen.opencl.grouping import begins, key_type
 
     program = begins(count, extent, device.caps)
     return executable(device, program, [((1, count), key_type(extent))], [((extent + 1,), _INDEX)])
@@ -121,7 +121,7 @@ def _begins(device: "Device", count: int, extent: int) -> "Executable":
 
 @lru_cache(maxsize=64)
 def _pieces(device: "Device", count: int, extent: int, piece: int) -> "Executable":
-    from mdhnp.codegen.grouping import key_type, pieces
+    from mdhnp.codegen.opencl.grouping import key_type, pieces
 
     given = [((extent + 1,), _INDEX), ((1, count), key_type(extent))]
     found = [((extent + 1,), _INDEX), ((extent + count // piece + 1,), _INDEX)]
@@ -130,7 +130,7 @@ def _pieces(device: "Device", count: int, extent: int, piece: int) -> "Executabl
 
 @lru_cache(maxsize=64)
 def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, criterion: "Criterion") -> "Executable":
-    from mdhnp.codegen.selection import counting
+    from mdhnp.codegen.opencl.selection import counting
 
     program = counting(dtype, prod(shape), device.caps, criterion)
     return executable(device, program, [(shape, dtype)], [((n,), _COUNT) for n in (program.sizes[1], 1)])
@@ -140,7 +140,7 @@ def _counting(device: "Device", dtype: "np.dtype[Any]", shape: _Shape, criterion
 def _writing(
     device: "Device", dtype: "np.dtype[Any]", shape: _Shape, criterion: "Criterion", values: "np.dtype[Any] | None"
 ) -> "Executable":
-    from mdhnp.codegen.selection import writing
+    from mdhnp.codegen.opencl.selection import writing
 
     program = writing(dtype, shape, device.caps, criterion, values)
     others = [] if values is None else [(shape, values)]

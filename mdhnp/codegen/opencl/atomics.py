@@ -1,4 +1,4 @@
-"""OpenCL C text that combines values with elements of an array, each where an index says, by atomic operations.
+"""The program that combines values with elements of an array, each where an index says, by atomic operations.
 
 Elements are of 4 bytes. What OpenCL C has no operation for is computed and then exchanged, unless another work-item
 changed the element meanwhile; NVIDIA's GPUs add floats by an instruction, also of 8 bytes, newer ones four float32 at
@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import SHIFT, kernel
 from mdhnp.codegen.opencl.ctypes import memory_type
+from mdhnp.codegen.opencl.written import head, of_each, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
+
+#: Neighbours that one instruction adds.
+_WIDE = 4
 
 _OPERATIONS = {"add": "atomic_add", "subtract": "atomic_sub", "maximum": "atomic_max", "minimum": "atomic_min"}
 _FLOAT = {
@@ -58,36 +64,32 @@ _BODY = """\
 """
 
 
-def text(
-    operation: str,
-    dtype: "np.dtype[Any]",
-    index: "np.dtype[Any]",
-    items: int,
-    each: int,
-    *,
-    nvidia: bool,
-    offsets: bool,
-) -> str:
-    """Give the text of ``combine_all``: `n` values, in rows of `columns`, with those of `count` rows of elements.
+def combining(
+    operation: str, dtype: "np.dtype[Any]", index: "np.dtype[Any]", shape: tuple[int, int, int], caps: DeviceCaps
+) -> Program:
+    """Give the program for so many indices, columns of each row, and rows of the array that is changed.
 
-    Indices less than 0 count from the last row. A work-item has `each` neighbours: one, or four that are added by one
-    instruction.
+    The inputs are indices and values, one for each of their columns; the output is the array, all in C order. There are
+    at most 2^31 - 1 values, and rows. Indices less than 0 count from the last row.
     """
-    kind, signed, added = memory_type(dtype), index.kind == "i", operation == "add"
+    number, columns, rows = shape
+    kind, added, adds = memory_type(dtype), operation == "add", operation in ("add", "subtract")
     if dtype.kind != "f":
         name = _OPERATIONS[operation]
         combine = f"static inline void combine(volatile __global {kind} *at, {kind} x) {{ {name}(at, x); }}\n"
-    elif nvidia and operation in ("add", "subtract"):
-        wide = dtype.itemsize == 8
-        register, name = ("d", "f64") if wide else ("f", "f32")
+    elif caps.subgroup and adds:  # only NVIDIA's GPUs are known to have subgroups
+        register, name = ("d", "f64") if dtype.itemsize == 8 else ("f", "f32")
         combine = _ADDED.format(kind=kind, type=name, register=register, x="x" if added else "-x")
     else:
         combine = _EXCHANGED.format(result=_FLOAT[operation])
-    combine += _ONE.format(kind=kind) if each == 1 else _FOUR_ADDED.format(sign="" if added else "-")
-    body = _BODY.format(index="index < 0 ? index + count : index" if signed else "index", each=each)
-    arrays = ["indices", "values", "a"]
-    parameters = ["__global const INDEX *indices", f"__global const {kind} *values", f"__global {kind} *a"]
-    head = f"#define INDEX {memory_type(index)}\n#define ITEMS {items}\n{SHIFT}"
-    return (
-        head + combine + kernel("combine_all", parameters, ["n", "columns", "count"], arrays if offsets else [], body)
-    )
+    wide = caps.wide_atomics and dtype == np.float32 and adds and columns % _WIDE == 0
+    combine += _FOUR_ADDED.format(sign="" if added else "-") if wide else _ONE.format(kind=kind)
+    each = _WIDE if wide else 1
+    body = _BODY.format(index="index < 0 ? index + count : index" if index.kind == "i" else "index", each=each)
+    arrays = {
+        "const INDEX *indices": Argument("input", 0), f"const {kind} *values": Argument("input", 1),
+        f"{kind} *a": Argument("output", 0),
+    }  # fmt: skip
+    sizes = {"n": number * columns, "columns": columns, "count": rows}
+    begin = head(work_group(caps)[1], INDEX=memory_type(index)) + combine
+    return of_each(begin, "combine_all", arrays, sizes, body, number * columns // each, caps)

@@ -4,10 +4,10 @@ What sorts by digits and what selects elements count in tiles, one a work-group,
 is where in each tile.
 """
 
-from collections.abc import Container, Mapping, Sequence
-
-#: Types of elements that are moved as they are, by their bytes.
-UNSIGNED = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong", 16: "ulong2"}
+from mdhnp.codegen.opencl.written import SHIFT, kernel
+from mdhnp.codegen.program import Kernel
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
 
 #: Of items that run together: who has the same digit, and sums of what those before have. In PTX, as OpenCL C has no
 #: such functions on NVIDIA's GPUs.
@@ -41,9 +41,6 @@ _ALONE = """
 static inline uint same(uint digit) { return 1; }
 static inline uint prefix_sum(uint x) { return x; }
 """
-
-#: Where an array begins that begins anywhere in its buffer.
-SHIFT = "#define SHIFT(array, bytes) array = (__global void *)((__global char *)array + bytes)\n"
 
 _SUMS = """
 #define SUBGROUPS (ITEMS / LANES)
@@ -97,25 +94,16 @@ _SUM_COUNTS = """\
 def sums_text(lanes: int, items: int, each: int) -> str:
     """Give functions for work-groups of `items`, `lanes` of which run together; a tile has `each` elements an item."""
     defined = {"LANES": lanes, "ITEMS": items, "EACH": each}
-    return (
-        "".join(f"#define {n} {v}\n" for n, v in defined.items()) + SHIFT + (_TOGETHER if lanes > 1 else _ALONE) + _SUMS
-    )
+    macros = "".join(f"#define {n} {v}\n" for n, v in defined.items())
+    return macros + SHIFT + (_TOGETHER if lanes > 1 else _ALONE) + _SUMS
 
 
-def kernel(name: str, parameters: Sequence[str], sizes: Sequence[str], shifted: Sequence[str], body: str) -> str:
-    """Give a kernel; of `shifted` arrays it is told how many bytes after the begin of their buffers they begin."""
-    given = ", ".join([*parameters, *(f"int {n}" for n in sizes), *(f"long {array}_at" for array in shifted)])
-    moved = "".join(f"    SHIFT({array}, {array}_at);\n" for array in shifted)
-    return f"\n__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\nvoid {name}({given}) {{\n{moved}{body}}}\n"
+def summing(
+    counts: Argument, totals: Argument, tiles: int, items: tuple[int, int], caps: DeviceCaps
+) -> tuple[str, Kernel]:
+    """Give the kernel that makes of counts of tiles the sums of those before, and gives the sum of all.
 
-
-def declared(kinds: Mapping[str, str], given: Container[str]) -> tuple[list[str], str]:
-    """Give, of arrays by name and type, a kernel's parameters for those it is given, and its lines for the others."""
-    parameters = [f"__global {kind} *{array}" for array, kind in kinds.items() if array in given]
-    missing = [f"    __global {kind} *{array} = 0;\n" for array, kind in kinds.items() if array not in given]
-    return parameters, "".join(missing)
-
-
-def summing(shifted: Sequence[str] = ()) -> str:
-    """Give the kernel that makes of counts of tiles the sums of those before, and gives the sum of all."""
-    return kernel("sum_counts", ["__global uint *counts", "__global uint *totals"], ["tiles"], shifted, _SUM_COUNTS)
+    `tiles` is the number of that size.
+    """
+    arrays = {"uint *counts": counts, "uint *totals": totals}
+    return kernel("sum_counts", arrays, {"tiles": tiles}, _SUM_COUNTS, items, caps)

@@ -1,11 +1,14 @@
-"""OpenCL C text for what is done before and after indices are sorted: keys of them, where each one's begin, pieces."""
+"""Programs beside the one that sorts indices (`radix.py`): its keys, where those of each one begin, and pieces."""
 
 from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import SHIFT, UNSIGNED, kernel
 from mdhnp.codegen.opencl.ctypes import memory_type
+from mdhnp.codegen.opencl.written import UNSIGNED, head, of_each, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
 
 _KEYS = """\
     const int at = get_global_id(0);
@@ -45,26 +48,39 @@ _PIECES = """\
 """
 
 
-def keys(dtype: "np.dtype[Any]", key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
-    """Give the text of ``keys``: indices of `count` elements as numbers from 0 on, those less than 0 from the end."""
-    own = "x" if dtype.kind == "u" else "x < 0 ? x + count : x"
-    parameters = ["__global const TYPE *indices", f"__global {UNSIGNED[key.itemsize]} *keys"]
-    body = kernel("keys", parameters, ["n", "count"], ["indices", "keys"] if offsets else [], _KEYS.format(key=own))
-    return f"#define TYPE {memory_type(dtype)}\n#define ITEMS {items}\n{SHIFT}{body}"
+def key_type(extent: int) -> "np.dtype[Any]":
+    """Give the shortest type of numbers less than `extent`."""
+    return np.dtype(np.uint8 if extent <= 1 << 8 else np.uint16 if extent <= 1 << 16 else np.uint32)
 
 
-def begins(key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
-    """Give the text of ``begins``: how many of sorted keys are less than each number from 0 up to before `count`."""
-    parameters = [f"__global const {UNSIGNED[key.itemsize]} *keys", "__global long *begin"]
-    shifted = ["keys", "begin"] if offsets else []
-    return f"#define ITEMS {items}\n{SHIFT}" + kernel("begins", parameters, ["n", "count"], shifted, _BEGINS)
+def _keys(extent: int, *, const: str = "const ") -> str:
+    return f"{const}{UNSIGNED[key_type(extent).itemsize]} *keys"
 
 
-def pieces(key: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
-    """Give the text of ``cut``: each segment's first piece, and where pieces of at most `piece` keys begin."""
-    parameters = [
-        "__global const long *begin", f"__global const {UNSIGNED[key.itemsize]} *keys", "__global long *first",
-        "__global long *pieces",
-    ]  # fmt: skip
-    shifted = ["begin", "keys", "first", "pieces"] if offsets else []
-    return f"#define ITEMS {items}\n{SHIFT}" + kernel("cut", parameters, ["n", "count", "piece"], shifted, _PIECES)
+def keys(dtype: "np.dtype[Any]", count: int, extent: int, caps: DeviceCaps) -> Program:
+    """Give the program that makes of `count` indices of an axis of `extent` elements numbers from 0 on."""
+    arrays = {"const TYPE *indices": Argument("input", 0), _keys(extent, const=""): Argument("output", 0)}
+    body = _KEYS.format(key="x" if dtype.kind == "u" else "x < 0 ? x + count : x")
+    begin = head(work_group(caps)[1], TYPE=memory_type(dtype))
+    return of_each(begin, "keys", arrays, {"n": count, "count": extent}, body, count, caps)
+
+
+def begins(count: int, extent: int, caps: DeviceCaps) -> Program:
+    """Give the program that finds, in `count` sorted keys, where each begins, and where the last one ends."""
+    arrays = {_keys(extent): Argument("input", 0), "long *begin": Argument("output", 0)}
+    sizes, results = {"n": count, "count": extent + 1}, extent + 1
+    return of_each(head(work_group(caps)[1]), "begins", arrays, sizes, _BEGINS, results, caps)
+
+
+def pieces(count: int, extent: int, piece: int, caps: DeviceCaps) -> Program:
+    """Give the program that cuts the segments of `count` sorted keys into pieces (:class:`~mdhnp.mdh.scatter.Sorting`).
+
+    The inputs are where segments begin, and the keys; the outputs are each segment's first piece, and where pieces
+    begin.
+    """
+    arrays = {
+        "const long *begin": Argument("input", 0), _keys(extent): Argument("input", 1),
+        "long *first": Argument("output", 0), "long *pieces": Argument("output", 1),
+    }  # fmt: skip
+    sizes, results = {"n": count, "count": extent + 1, "piece": piece}, max(extent + 1, count // piece)
+    return of_each(head(work_group(caps)[1]), "cut", arrays, sizes, _PIECES, results, caps)

@@ -1,4 +1,4 @@
-"""OpenCL C text that sorts rows by digits, least significant first: it counts them, and moves elements accordingly.
+"""The program that sorts rows by digits, least significant first: it counts them, and moves elements accordingly.
 
 A row is cut in tiles, one a work-group. `count` counts how often each digit occurs in each tile; `sum_counts` sums
 these counts over the tiles before, for each digit; `move` finds each element's place in its tile and brings it to its
@@ -9,18 +9,27 @@ Each subgroup counts for itself: items with the same digit find each other by on
 items do not run together each one is such a subgroup.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import UNSIGNED, declared, kernel, summing, sums_text
+from mdhnp.codegen.opencl.counts import summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
+from mdhnp.codegen.opencl.written import UNSIGNED, Arrays, kernel, work_group
+from mdhnp.codegen.program import Kernel, Program
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
 
 #: Bits of a digit. 4 need twice the passes, 11 more counters than local memory has.
 DIGIT = 8
+_DIGITS = 1 << DIGIT
 
-#: Of the kernels of a pass: elements of a row, its tiles, and at which bit the digit begins.
-_SIZES = ["n", "tiles", "shift"]
+#: Bytes of keys of each item, of which there are 16 at most (the fastest of 8 to 20 on an H200: few stores of part of a
+#: sector, and still five work-groups a compute unit).
+_BYTES, _MOST = 64, 16
+#: So many counts of a digit one work-item sums, more a work-group.
+_FEW_TILES = 32
 
 #: Bits in the order of what they mean: `KEYS` is their unsigned type.
 _ORDERED = {
@@ -169,85 +178,116 @@ _MOVE_PLACES = """
 """
 
 
-class Buffers(NamedTuple):
-    """Which buffers a pass has beside its keys, the counts and the totals, in the order of its kernel's parameters."""
+@dataclass(frozen=True)
+class RowSort:
+    """What is sorted: rows of how many elements, for which results."""
 
-    moved: bool
+    dtype: "np.dtype[Any]"
+    rows: int
+    count: int
+    caps: DeviceCaps
+    values: bool
     places: bool
-    moved_places: bool
+    #: Digits that differ, each of which takes a pass.
+    digits: int
+
+    @property
+    def most(self) -> int:
+        """The largest number of elements of a work-item."""
+        return min(_BYTES // self.dtype.itemsize, _MOST)
+
+    def keys_text(self) -> str:
+        """Give the text that says how elements are compared, and whether their values and places are results."""
+        size, kind = self.dtype.itemsize, "u" if self.dtype.kind == "b" else self.dtype.kind
+        suffix = "ul" if size == 8 else "u"
+        defined = {
+            "KEYS": UNSIGNED[size], "SIGN": f"{1 << (8 * size - 1):#x}{suffix}", "VALUES": int(self.values),
+            "PLACES": int(self.places),
+        }  # fmt: skip
+        if kind == "f":
+            defined["INFINITE"] = f"{int(np.array(np.inf, self.dtype).view(f'u{size}')):#x}{suffix}"
+        macros = "".join(f"#define {n} {v}\n" for n, v in defined.items())
+        head = f"// Elements of type {memory_type(self.dtype)}\n{macros}"
+        return head + _ORDERED[kind] + (_COMPARED if kind == "f" else _SAME)
 
 
-def buffers(first: bool, last: bool, values: bool, places: bool) -> Buffers:
-    """Give what the kernel of a pass that moves elements works on."""
-    return Buffers(values or not last, places and not first, places)
+def declared(arrays: dict[str, Argument | None]) -> tuple[dict[str, Argument], str]:
+    """Give the arrays that a kernel is given, and its lines for the others, None, which stand for them there."""
+    missing = "".join(f"    __global {array} = 0;\n" for array, given in arrays.items() if given is None)
+    return {array: given for array, given in arrays.items() if given is not None}, missing
 
 
-def names(first: bool, last: bool) -> tuple[str, str]:
-    """Give the names of the kernels that count and move in a pass."""
-    begins, ends = "_first" * first, "_last" * last
-    return f"count{begins}", f"move{begins}{ends}"
+_COUNTS, _TOTALS = Argument("temporary", 0), Argument("temporary", 1)
 
 
-def text(
-    dtype: "np.dtype[Any]",
-    lanes: int,
-    items: int,
-    each: int,
-    *,
-    digits: int,
-    few_tiles: bool,
-    values: bool,
-    places: bool,
-    offsets: bool,
-) -> str:
-    """Give the text that sorts elements of a type by work-groups of `items`, `lanes` of which run together.
+def by_digits(sort: RowSort) -> Program:
+    """Give the program that counts digits and moves elements, in a pass for each digit.
 
-    It is by so many `digits`. A tile has `each` elements for each item; where tiles are few, a work-item sums their
-    counts, else a work-group. Results are `values`, `places` or both. With `offsets`, arrays begin anywhere in their
-    buffers.
+    A tile has as many elements for each item as those of the type may be; where tiles are few, a work-item sums their
+    counts, else a work-group.
     """
-    parts = [sums_text(lanes, items, each), keys_text(dtype, values, places), RANKS]
-    passes = [(n == 0, n == digits - 1) for n in sorted({0, min(1, digits - 1), digits - 1})]
-    few = kernel("sum_counts", ["__global uint *counts", "__global uint *totals"], ["tiles"], [], _SUM_FEW)
-    kernels = [few if few_tiles else summing()]
-    kernels += [_counting(first, offsets) for first in dict.fromkeys(first for first, _ in passes)]
-    kernels += [_moving(first, last, buffers(first, last, values, places), offsets) for first, last in passes]
-    return "".join([*parts, *kernels])
+    lanes, items = work_group(sort.caps)
+    rows, count, size = sort.rows, sort.count, sort.dtype.itemsize
+    tiles = -(-count // (items * sort.most))
+    few = tiles <= _FEW_TILES
+    passes = _Passes(sort, (rows * tiles * items, items))
+    summed = rows * _DIGITS * (1 if few else items), items
+    if few:
+        arrays = {"uint *counts": _COUNTS, "uint *totals": _TOTALS}
+        sums = kernel("sum_counts", arrays, {"tiles": 1}, _SUM_FEW, summed, sort.caps)
+    else:
+        sums = summing(_COUNTS, _TOTALS, 1, summed, sort.caps)
+    counting = [passes.counting(n) for n in range(sort.digits)]
+    moving = [passes.moving(n) for n in range(sort.digits)]
+    # Passes between the first one and the last have one text.
+    texts = dict.fromkeys(text for text, _ in (sums, *counting, *moving))
+    launches = [each for (_, count), (_, move) in zip(counting, moving, strict=True) for each in (count, sums[1], move)]
+    totals = rows * _DIGITS * 4
+    keys, indices = [rows * count * size] * passes.exchanged, [rows * count * 4] * (passes.exchanged * sort.places)
+    sizes = (count, tiles, *range(0, sort.digits * DIGIT, DIGIT))
+    source = "".join([sums_text(lanes, items, sort.most), sort.keys_text(), RANKS, *texts])
+    return Program(source, tuple(launches), (totals * tiles, totals, *keys, *indices), sizes)
 
 
-def keys_text(dtype: "np.dtype[Any]", values: bool, places: bool) -> str:
-    """Give the text that says how elements are compared, and whether their `values` and `places` are results."""
-    size, kind = dtype.itemsize, "u" if dtype.kind == "b" else dtype.kind
-    suffix = "ul" if size == 8 else "u"
-    defined = {
-        "KEYS": UNSIGNED[size], "SIGN": f"{1 << (8 * size - 1):#x}{suffix}", "VALUES": int(values),
-        "PLACES": int(places),
-    }  # fmt: skip
-    if kind == "f":
-        defined["INFINITE"] = f"{int(np.array(np.inf, dtype).view(f'u{size}')):#x}{suffix}"
-    head = f"// Elements of type {memory_type(dtype)}\n" + "".join(f"#define {n} {v}\n" for n, v in defined.items())
-    return head + _ORDERED[kind] + (_COMPARED if kind == "f" else _SAME)
+@dataclass(frozen=True)
+class _Passes:
+    """Kernels of each pass, by so many work-items: the first pass reads the input, the last one writes the outputs."""
 
+    sort: RowSort
+    items: tuple[int, int]
 
-def _counting(first: bool, offsets: bool) -> str:
-    parameters = ["__global const KEYS *keys", "__global uint *counts"]
-    return kernel(
-        names(first, False)[0], parameters, _SIZES, ["keys"] * (first and offsets), _which(first, False) + _COUNT
-    )
+    @property
+    def exchanged(self) -> int:
+        """Buffers that passes exchange, of keys, and of places."""
+        return min(self.sort.digits - 1, 2)
 
+    def counting(self, n: int) -> tuple[str, Kernel]:
+        arrays = {"const KEYS *keys": self._keys(n), "uint *counts": _COUNTS}
+        return self._kernel(n, f"count{'_first' * (not n)}", arrays, _which(not n, False) + _COUNT)
 
-def _moving(first: bool, last: bool, given: Buffers, offsets: bool) -> str:
-    kinds = {"moved": "KEYS", "places": "const uint", "moved_places": "long" if last else "uint"}
-    parameters, missing = declared(kinds, [name for name in kinds if getattr(given, name)])
-    shifted = ["keys"] * first + ["moved"] * (last and given.moved) + ["moved_places"] * (last and given.moved_places)
-    parameters = [
-        "__global const KEYS *keys",
-        *parameters,
-        "__global const uint *counts",
-        "__global const uint *totals",
-    ]
-    body = "".join([_which(first, last), missing, _MOVE, _MOVE_PLACES * given.moved_places])
-    return kernel(names(first, last)[1], parameters, _SIZES, shifted if offsets else [], body)
+    def moving(self, n: int) -> tuple[str, Kernel]:
+        sort, first, last = self.sort, n == 0, n == self.sort.digits - 1
+        moved = Argument("output", 0) if last else Argument("temporary", 2 + n % 2)
+        ordered = Argument("output", int(sort.values)) if last else self._indices(n)
+        results, missing = declared({
+            "KEYS *moved": moved if sort.values or not last else None,
+            "const uint *places": self._indices(n - 1) if sort.places and not first else None,
+            f"{'long' if last else 'uint'} *moved_places": ordered if sort.places else None,
+        })  # fmt: skip
+        arrays = {
+            "const KEYS *keys": self._keys(n), **results, "const uint *counts": _COUNTS, "const uint *totals": _TOTALS,
+        }  # fmt: skip
+        body = "".join([_which(first, last), missing, _MOVE, _MOVE_PLACES * sort.places])
+        return self._kernel(n, f"move{'_first' * first}{'_last' * last}", arrays, body)
+
+    def _kernel(self, n: int, name: str, arrays: Arrays, body: str) -> tuple[str, Kernel]:
+        return kernel(name, arrays, {"n": 0, "tiles": 1, "shift": 2 + n}, body, self.items, self.sort.caps)
+
+    def _keys(self, n: int) -> Argument:
+        return Argument("temporary", 2 + (n - 1) % 2) if n else Argument("input", 0)
+
+    def _indices(self, n: int) -> Argument:
+        return Argument("temporary", 2 + self.exchanged + n % 2)
 
 
 def _which(first: bool, last: bool) -> str:

@@ -1,12 +1,17 @@
-"""OpenCL C text that says how far indices reach: of each work-group's elements the largest, counted from either end."""
+"""The program that says how far indices reach: of each work-group's elements the largest, counted from either end."""
 
 from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import SHIFT, kernel
 from mdhnp.codegen.opencl.ctypes import memory_type
+from mdhnp.codegen.opencl.written import head, one_kernel, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
 
+#: Work-groups a compute unit, and elements that a work-item has at least.
+_GROUPS, _EACH = 8, 4
 #: An index of -1 reaches as far as 0, so that all are of an axis that is longer than the largest one.
 _TEXT = """\
     __local ulong all[ITEMS];
@@ -28,9 +33,15 @@ _TEXT = """\
 """
 
 
-def text(dtype: "np.dtype[Any]", items: int, *, offsets: bool) -> str:
-    """Give the text of ``reach`` for work-groups of `items`, which is a power of 2."""
+def reaching(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps) -> Program:
+    """Give the program for an array of `count` whole numbers, at least one and at most 2^31 - 1.
+
+    The output has one number of uint64 of each work-group: the largest of some of them, where those less than 0 are
+    counted from the end (-1 as 0).
+    """
+    _, items = work_group(caps)
+    groups = min(-(-count // (items * _EACH)), caps.compute_units * _GROUPS)
+    arrays = {"const TYPE *indices": Argument("input", 0), "ulong *largest": Argument("output", 0)}
     body = _TEXT.format(reach="x" if dtype.kind == "u" else "x < 0 ? ~x : x")
-    parameters, arrays = ["__global const TYPE *indices", "__global ulong *largest"], ["indices", "largest"]
-    head = f"#define TYPE {memory_type(dtype)}\n#define ITEMS {items}\n{SHIFT}"
-    return head + kernel("reach", parameters, ["n"], arrays if offsets else [], body)
+    begin = head(items, TYPE=memory_type(dtype))
+    return one_kernel(begin, "reach", arrays, {"n": count}, body, (groups * items, items), caps)

@@ -1,16 +1,24 @@
-"""OpenCL C text that selects elements: counts those of each tile, and writes where they are, or others at their places.
+"""Programs that select elements of an array: how many they are, and then which; see `counts.py`.
 
 Selected are elements that are not 0 (`"true"`), or that differ from the one before (`"new"`; the first one does).
 """
 
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.codegen.opencl.counts import UNSIGNED, kernel, summing, sums_text
+from mdhnp.codegen.opencl.counts import summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
+from mdhnp.codegen.opencl.written import UNSIGNED, kernel, one_kernel, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
+from mdhnp.schedule.schedule import DeviceCaps
 
 Criterion = Literal["true", "new"]
+
+#: Elements of a tile for each work-item: 16 flags are one load of local memory.
+_EACH = 16
 
 _SELECTED: dict[Criterion, str] = {
     "true": "element(x, at) != 0",
@@ -57,48 +65,61 @@ _LIST = """\
 """
 
 
-def _header(dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int) -> str:
+def _head(dtype: "np.dtype[Any]", criterion: Criterion, caps: DeviceCaps) -> str:
     kind = memory_type(dtype)
     element = "vload_half(at, x)" if kind == "half" else "x[at]"
     value = "float" if kind == "half" else kind
     return (
-        f"#define TYPE {kind}\n{sums_text(lanes, items, each)}\n"
+        f"#define TYPE {kind}\n{sums_text(*work_group(caps), _EACH)}\n"
         f"static inline {value} element(__global const TYPE *x, int at) {{ return {element}; }}"
         + _FLAG.format(selected=_SELECTED[criterion])
     )
 
 
-def counting(dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int, *, offsets: bool) -> str:
-    """Give the text of ``count`` and ``sum_counts``: how many are selected in tiles before each one, and in all."""
-    parameters = ["__global const TYPE *x", "__global uint *counts"]
-    text = _header(dtype, criterion, lanes, items, each) + summing(["counts", "totals"] if offsets else [])
-    return text + kernel("count", parameters, ["n"], ["x", "counts"] if offsets else [], _COUNT)
+def _tiles(count: int, caps: DeviceCaps) -> int:
+    """Give the number of tiles of an array of so many elements."""
+    return -(-count // (work_group(caps)[1] * _EACH))
+
+
+def counting(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps, criterion: Criterion) -> Program:
+    """Give the program that counts selected elements of an array of `count`.
+
+    The outputs are of uint32: how many are in tiles before each tile, and one number, how many there are in all.
+    """
+    (_, items), tiles = work_group(caps), _tiles(count, caps)
+    counts, total = Argument("output", 0), Argument("output", 1)
+    arrays = {"const TYPE *x": Argument("input", 0), "uint *counts": counts}
+    sum_text, sums = summing(counts, total, 1, (items, items), caps)
+    text, counted = kernel("count", arrays, {"n": 0}, _COUNT, (tiles * items, items), caps)
+    return Program(_head(dtype, criterion, caps) + sum_text + text, (counted, sums), (), (count, tiles))
 
 
 def writing(
-    dtype: "np.dtype[Any]", criterion: Criterion, lanes: int, items: int, each: int, results: "int | np.dtype[Any]",
-    *, offsets: bool,
-) -> str:  # fmt: skip
-    """Give the text of ``write``: the places of what is selected, or elements of another array that are there.
+    dtype: "np.dtype[Any]",
+    shape: tuple[int, ...],
+    caps: DeviceCaps,
+    criterion: Criterion,
+    values: "np.dtype[Any] | None",
+) -> Program:
+    """Give the program that writes what :func:`counting` counted.
 
-    `results` says which: for places the number of axes, each with an array; else the elements' type. The other array
-    has as many elements as the selecting one, both in C order.
+    The inputs are the array and the numbers of tiles; the outputs places of int64, one array for each axis of `shape`.
+    With a type of `values` the third input has these, of the same shape, and the output is those at the places.
     """
-    parameters, sizes = ["__global const TYPE *x", "__global const uint *counts"], ["n"]
-    if isinstance(results, int):
-        outputs = [f"places{axis}" for axis in range(results)]
-        parameters += [f"__global long *{name}" for name in outputs]
-        sizes += [f"extent{axis}" for axis in range(1, results)]
+    (_, items), rank = work_group(caps), len(shape)
+    arrays = {"const TYPE *x": Argument("input", 0), "const uint *counts": Argument("input", 1)}
+    sizes = {"n": prod(shape)}
+    if values is None:
+        arrays |= {f"long *places{axis}": Argument("output", axis) for axis in range(rank)}
+        sizes |= {f"extent{axis}": shape[axis] for axis in range(1, rank)}
         lines = [
-            f"places{d}[begin + k] = at % (uint)extent{d};\n        at /= extent{d};" for d in range(results - 1, 0, -1)
+            f"places{d}[begin + k] = at % (uint)extent{d};\n        at /= extent{d};" for d in range(rank - 1, 0, -1)
         ]
         lines += ["places0[begin + k] = at;"]
-        shifted = ["x", "counts", *outputs]
     else:
-        kind = UNSIGNED[results.itemsize]
-        parameters += [f"__global const {kind} *values", f"__global {kind} *found"]
-        lines, shifted = ["found[begin + k] = values[at];"], ["x", "counts", "values", "found"]
+        kind = UNSIGNED[values.itemsize]
+        arrays |= {f"const {kind} *values": Argument("input", 2), f"{kind} *found": Argument("output", 0)}
+        lines = ["found[begin + k] = values[at];"]
     body = _LIST + "".join(f"        {line}\n" for line in lines) + "    }\n"
-    return _header(dtype, criterion, lanes, items, each) + kernel(
-        "write", parameters, sizes, shifted if offsets else [], body
-    )
+    every = _tiles(prod(shape), caps) * items, items
+    return one_kernel(_head(dtype, criterion, caps), "write", arrays, sizes, body, every, caps)

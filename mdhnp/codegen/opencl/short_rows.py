@@ -1,15 +1,17 @@
-"""OpenCL C text that sorts rows which a work-group can hold, so that memory is read and written once.
+"""Programs that sort rows which a work-group can hold, so that memory is read and written once.
 
 Elements of a very short row each count who comes before them. A longer one is sorted by digits, as tiles are in
 `radix.py`: work-items rank the elements that they hold, and exchange them through local memory.
 """
 
-from typing import Any
+from mdhnp.codegen.opencl.counts import sums_text
+from mdhnp.codegen.opencl.radix import DIGIT, RANKS, RowSort, declared
+from mdhnp.codegen.opencl.written import ITEMS_ALONE, head, of_each, one_kernel, work_group
+from mdhnp.codegen.program import Program
+from mdhnp.mdh.stages import Argument
 
-import numpy as np
-
-from mdhnp.codegen.opencl.counts import SHIFT, declared, kernel, sums_text
-from mdhnp.codegen.opencl.radix import DIGIT, RANKS, keys_text
+#: Items of a work-group for one row hold multiples of so many elements, so that rows of many lengths have one text.
+_STEP = 4
 
 _COMPARE = """\
     const long at = get_global_id(0), row = at / n;
@@ -96,28 +98,33 @@ _EXCHANGE = """\
 """
 
 
-def comparing(dtype: "np.dtype[Any]", items: int, *, values: bool, places: bool, offsets: bool) -> str:
-    """Give the text that sorts rows by comparing, `compare`, an element a work-item; arguments as of `radix.text`."""
-    head = f"#define ITEMS {items}\n{SHIFT}" + keys_text(dtype, values, places)
-    return head + _kernel("compare", ["n", "rows"], values, places, offsets, _COMPARE)
+def comparing(sort: RowSort) -> Program:
+    """Give the program that compares all elements of each row with all, an element a work-item."""
+    _, items = work_group(sort.caps)
+    arrays, missing = _arrays(sort)
+    begin, sizes = head(items) + sort.keys_text(), {"n": sort.count, "rows": sort.rows}
+    return of_each(begin, "compare", arrays, sizes, missing + _COMPARE, sort.rows * sort.count, sort.caps)
 
 
-def exchanging(
-    dtype: "np.dtype[Any]", lanes: int, items: int, each: int, *, values: bool, places: bool, offsets: bool
-) -> str:
-    """Give the text that sorts rows by digits, `exchange`, a row a work-group; arguments as of `radix.text`."""
-    head = sums_text(lanes, items, each) + keys_text(dtype, values, places) + RANKS
-    return head + _kernel("exchange", ["n"], values, places, offsets, _EXCHANGE)
-
-
-def local_memory(dtype: "np.dtype[Any]", lanes: int, items: int, each: int, *, places: bool) -> int:
-    """Give the bytes of local memory that a work-group takes for a row of `each` elements an item."""
+def exchanging(sort: RowSort) -> Program | None:
+    """Give the program that sorts each row by digits in a work-group, None if that has no room for one."""
+    lanes, _ = work_group(sort.caps)
+    items = max(lanes, ITEMS_ALONE)
+    while items * sort.most < sort.count:
+        items *= 2
+    each = -(-sort.count // (items * _STEP)) * _STEP
     counted, sums = 2 << DIGIT, 4
-    return items * each * max(dtype.itemsize, 2 * places) + items // lanes * (counted + sums)
+    room = items * each * max(sort.dtype.itemsize, 2 * sort.places) + items // lanes * (counted + sums)
+    if items > sort.caps.max_work_group or room > sort.caps.local_memory:
+        return None
+    arrays, missing = _arrays(sort)
+    begin, every = sums_text(lanes, items, each) + sort.keys_text() + RANKS, (sort.rows * items, items)
+    return one_kernel(begin, "exchange", arrays, {"n": sort.count}, missing + _EXCHANGE, every, sort.caps)
 
 
-def _kernel(name: str, sizes: list[str], values: bool, places: bool, offsets: bool, body: str) -> str:
-    kinds = {"keys": "const KEYS", "moved": "KEYS", "moved_places": "long"}
-    given = ["keys"] + ["moved"] * values + ["moved_places"] * places
-    parameters, missing = declared(kinds, given)
-    return kernel(name, parameters, sizes, given if offsets else [], missing + body)
+def _arrays(sort: RowSort) -> tuple[dict[str, Argument], str]:
+    return declared({
+        "const KEYS *keys": Argument("input", 0),
+        "KEYS *moved": Argument("output", 0) if sort.values else None,
+        "long *moved_places": Argument("output", int(sort.values)) if sort.places else None,
+    })  # fmt: skip
