@@ -16,6 +16,7 @@ from mdhnp.calls.rewritings import name_of
 from mdhnp.calls.steps import InSteps
 from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
+from mdhnp.documentation import public
 from mdhnp.frontend.fuse import Fused
 from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
 from mdhnp.runtime.devices import NoDeviceError
@@ -138,39 +139,24 @@ class Explanation:
         return f"{self.summary}\nschedules\n{schedules}\nloops\n{self.loops}\nsource\n{self.source}"
 
 
-def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+@public(
     """Run a call and tell how it is computed.
 
-    The function runs twice (once to prepare and see everything, once to be timed), and after that each kernel three
-    times more on the first run's arrays, so it should have no side effects. Calls that it makes in other threads are
-    not seen.
-
-    Parameters
-    ----------
-    function : callable
-        Any of this package's functions, or one that calls them.
-    *args, **kwargs
-        Its arguments.
-
-    Returns
-    -------
-    Explanation
-        Printed, it shows everything.
-
-    Raises
-    ------
-    TypeError
-        If `function` is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> with mdhnp.config(host="never"):  # else NumPy computes this one, being small
-    ...     explanation = mdhnp.explain(mdhnp.matmul, np.ones((4, 5)), np.ones((5, 6)))
-    >>> print(explanation.launches[0].mdhom)
-    md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
-    """
+The function runs twice (once to prepare and see everything, once to be timed), and after that each kernel three times
+more on the first run's arrays, so it should have no side effects. Calls that it makes in other threads are not
+seen.""",
+    function="callable: Any of this package's functions, or one that calls them.",
+    args="Its arguments.",
+    returns="Explanation: Printed, it shows everything.",
+    raises={"TypeError": "If `function` is none."},
+    example="""
+>>> with mdhnp.config(host="never"):  # else NumPy computes this one, being small
+...     explanation = mdhnp.explain(mdhnp.matmul, np.ones((4, 5)), np.ones((5, 6)))
+>>> print(explanation.launches[0].mdhom)
+md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]""",
+    guard=False,
+)
+def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     if not callable(function):
         raise TypeError(f"explain: takes a function, not {function!r}")
     with suppress(NoDeviceError):

@@ -12,6 +12,7 @@ from typing import Any
 from mdhnp import linalg
 from mdhnp.calls.operands import routing
 from mdhnp.calls.switches import Switches
+from mdhnp.documentation import public
 from mdhnp.frontend import (
     array_functions,  # noqa: F401 (which looks at NumPy's functions before ours replace them)
     gufuncs,
@@ -60,41 +61,32 @@ _switches = Switches([
 
 
 @contextmanager
-def patch() -> Iterator[None]:
+@public(
     """Route NumPy's calls to mdhnp inside a ``with`` block, in this thread or asynchronous task.
 
-    Blocks nest, and several threads may enter and leave theirs in any order; threads outside of any block are left
-    alone, also those that code inside of one starts. What kernels cannot compute goes to NumPy as always, counted by
-    :func:`mdhnp.fallback_counts`.
+Blocks nest, and several threads may enter and leave theirs in any order; threads outside of any block are left alone,
+also those that code inside of one starts. What kernels cannot compute goes to NumPy as always, counted by
+:func:`mdhnp.fallback_counts`.""",
+    yields="None: Nothing: the block's calls are the same as outside.",
+    notes="""Routed are ``einsum``, ``matmul``, ``matvec``, ``vecdot``, ``vecmat``, ``dot``, ``vdot``, ``inner``,
+``outer``, ``tensordot``, ``kron`` and ``trace`` of `numpy`, and ``matmul``, ``multi_dot``, ``outer``,
+``tensordot``, ``trace`` and ``vecdot`` of `numpy.linalg`, where code looks them up in these modules when it
+calls them. Not routed are the operator ``@``, arrays' methods, and functions imported by name before.
 
-    Yields
-    ------
-    None
-        Nothing: the block's calls are the same as outside.
-
-    Notes
-    -----
-    Routed are ``einsum``, ``matmul``, ``matvec``, ``vecdot``, ``vecmat``, ``dot``, ``vdot``, ``inner``, ``outer``,
-    ``tensordot``, ``kron`` and ``trace`` of `numpy`, and ``matmul``, ``multi_dot``, ``outer``, ``tensordot``,
-    ``trace`` and ``vecdot`` of `numpy.linalg`, where code looks them up in these modules when it calls them. Not
-    routed are the operator ``@``, arrays' methods, and functions imported by name before.
-
-    If `scipy.ndimage` was imported before, its ``correlate``, ``convolve``, ``gaussian_filter`` and ``uniform_filter``
-    are routed, too, for real numbers where the result is of float32 or float64; SciPy computes the others. Sums of
-    float32 are computed in float32. NaN and infinity spread to a filter's neighbourhood only, not along the rest of a
-    line as in SciPy's ``uniform_filter``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> def somebody_elses(x):
-    ...     return np.einsum("ni,nj->ij", x, x)
-    >>> with mdhnp.patch():
-    ...     somebody_elses(np.ones((5, 2)))
-    array([[5., 5.],
-           [5., 5.]])
-    """
+If `scipy.ndimage` was imported before, its ``correlate``, ``convolve``, ``gaussian_filter`` and ``uniform_filter`` are
+routed, too, for real numbers where the result is of float32 or float64; SciPy computes the others. Sums of float32 are
+computed in float32. NaN and infinity spread to a filter's neighbourhood only, not along the rest of a line as in
+SciPy's ``uniform_filter``.""",
+    example="""
+>>> def somebody_elses(x):
+...     return np.einsum("ni,nj->ij", x, x)
+>>> with mdhnp.patch():
+...     somebody_elses(np.ones((5, 2)))
+array([[5., 5.],
+       [5., 5.]])""",
+    guard=False,
+)
+def patch() -> Iterator[None]:
     _switches.count(1)
     token = routing.set(True)
     try:

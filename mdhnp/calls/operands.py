@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.sparse import SparseArray
 from mdhnp.arrays.types import SUPPORTED
+from mdhnp.documentation import public
 from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
@@ -39,25 +40,19 @@ left_to_numpy: ContextVar[bool] = ContextVar("mdhnp_left_to_numpy", default=Fals
 _counts: dict[str, int] = {}
 
 
-def fallback_counts() -> dict[str, int]:
+@public(
     """Give the number of calls in this process that NumPy computed, since kernels cannot.
 
-    Such are calls with other types of elements, and with subclasses of ndarray.
-
-    Returns
-    -------
-    dict of str to int
-        Calls by function.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> with mdhnp.config(fallback="numpy"):
-    ...     product = mdhnp.dot(np.ones(3, np.longdouble), np.ones(3, np.longdouble))
-    >>> mdhnp.fallback_counts()["dot"] > 0
-    True
-    """
+Such are calls with other types of elements, and with subclasses of ndarray.""",
+    returns="dict of str to int: Calls by function.",
+    example="""
+>>> with mdhnp.config(fallback="numpy"):
+...     product = mdhnp.dot(np.ones(3, np.longdouble), np.ones(3, np.longdouble))
+>>> mdhnp.fallback_counts()["dot"] > 0
+True""",
+    guard=False,
+)
+def fallback_counts() -> dict[str, int]:
     return dict(_counts)
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mdhnp.calls import observe
 from mdhnp.calls.numpy_tier import NumpyFunction, seconds_by_numpy
 from mdhnp.calls.request import Request
+from mdhnp.documentation import public
 from mdhnp.mdh import Computation, Part, interpret
 
 if TYPE_CHECKING:  # some of which load OpenCL
@@ -69,25 +70,19 @@ class Nothing(Leaf):
 _counts: dict[str, list[int]] = {}
 
 
-def host_counts() -> dict[str, int]:
+@public(
     """Give the number of calls in this process that NumPy computed, since kernels were not faster, or not there yet.
 
-    See ``config.host``. A call of more than two operands counts once for each pair.
-
-    Returns
-    -------
-    dict of str to int
-        Calls by function.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> with mdhnp.config(host="auto"):
-    ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
-    >>> mdhnp.host_counts()["matmul"] > 0
-    True
-    """
+See ``config.host``. A call of more than two operands counts once for each pair.""",
+    returns="dict of str to int: Calls by function.",
+    example="""
+>>> with mdhnp.config(host="auto"):
+...     product = mdhnp.matmul(np.eye(2), np.eye(2))
+>>> mdhnp.host_counts()["matmul"] > 0
+True""",
+    guard=False,
+)
+def host_counts() -> dict[str, int]:
     return {function: calls for function, (calls,) in list(_counts.items())}
 
 

@@ -13,6 +13,7 @@ from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import Kernels, Nothing, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
+from mdhnp.documentation import public
 from mdhnp.mdh import Computation
 from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
@@ -64,35 +65,21 @@ class Prepared:
         return f"{self.mdhom}: {times}: {faster} on {self.device.name}"
 
 
+@public(
+    "Compile a call's kernels and measure them beside NumPy; later calls, in all processes, begin with the faster.",
+    function="callable: Any of this package's functions, or one that calls them.",
+    args="Its arguments. The call itself runs once, by kernels; with ``out=`` it writes there.",
+    returns="tuple of Prepared: One for each computation of the call; none, with a RuntimeWarning that says why, "
+    "where kernels compute nothing.",
+    raises={"TypeError": "If `function` is none."},
+    example="""
+>>> a = np.ones((300, 300), np.float32)
+>>> (ready,) = mdhnp.prepare(mdhnp.matmul, a, a)
+>>> print(ready.mdhom)
+md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]""",
+    guard=False,
+)
 def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Prepared, ...]:
-    """Compile a call's kernels and measure them beside NumPy; later calls, in all processes, begin with the faster.
-
-    Parameters
-    ----------
-    function : callable
-        Any of this package's functions, or one that calls them.
-    *args, **kwargs
-        Its arguments. The call itself runs once, by kernels: with ``out=`` it writes there.
-
-    Returns
-    -------
-    tuple of Prepared
-        One for each computation of the call; none, with a RuntimeWarning that says why, where kernels compute nothing.
-
-    Raises
-    ------
-    TypeError
-        If `function` is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> a = np.ones((300, 300), np.float32)
-    >>> (ready,) = mdhnp.prepare(mdhnp.matmul, a, a)
-    >>> print(ready.mdhom)
-    md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
-    """
     if not callable(function):
         raise TypeError(f"prepare: takes a function, not {function!r}")
     try:

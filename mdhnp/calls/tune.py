@@ -11,6 +11,7 @@ from mdhnp.calls.prepare import BY_KERNELS, requests_of, settle
 from mdhnp.calls.request import Request
 from mdhnp.calls.rewritings import name_of, trying
 from mdhnp.calls.store import forget
+from mdhnp.documentation import public
 from mdhnp.fusion.rewrite import rewritings
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, find_device
@@ -143,6 +144,45 @@ def _is_faster(call: Callable[[], Any], graph: Graph, name: str, used: str, devi
     return is_faster(challenger, incumbent)
 
 
+@public(
+    """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
+
+Several `calls` are tuned one after the other. What was found for computations that differ in sizes only is then timed
+at each of these sizes, and calls of other sizes near to them use the few schedules that are the fastest.
+
+At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.prepare`: calls begin with the faster.""",
+    function="callable: Any of this package's functions, or one that calls them.",
+    args="Its arguments. The call itself runs once, as always; with ``out=`` it writes there.",
+    kwargs="Its arguments by keyword.",
+    calls="sequence of callable, optional: Several calls, in place of `function`: functions without arguments, as "
+    "``partial(mdhnp.matmul, a, b)``.",
+    budget="float: Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes "
+    "that are tuned together each takes twice as many again, at most, to be timed by what was found for the others.",
+    evaluations="int: Most schedules to measure for each stage; those timed again at the end do not count.",
+    seed="int: Same seed, same candidates as long as measurements agree.",
+    progress="bool, optional: Show a progress bar; by default where standard error is a terminal.",
+    devices="sequence of str, int or Device, optional: Equal devices, as :func:`mdhnp.device` takes them, that share "
+    "the search: each measures other candidates at the same time, and the first one times the finalists. By default "
+    "the device that the call runs on.",
+    abort="Abort, optional: What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.",
+    returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
+    "at this moment, and none where kernels compute nothing of the call.",
+    raises={
+        "TypeError": "If there is no function, or `calls` beside one.",
+        "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, or "
+        "another process is tuning all stages at this moment.",
+        "ValueError": "If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named "
+        "twice.",
+        "NoDeviceError": "If one of `devices` does not exist.",
+    },
+    notes="Candidates are built and run in processes of their own, on random arrays of their own; one that fails, "
+    "hangs or computes something else is recorded and passed over. Ctrl-C ends the search of this stage, leaves out "
+    "later ones, and keeps what was found.",
+    example="""
+>>> a = np.ones((64, 64), np.float32)
+>>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP""",
+    guard=False,
+)
 def tune(
     function: Any = None,
     *args: Any,
@@ -155,67 +195,6 @@ def tune(
     abort: Any = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
-    """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
-
-    Several `calls` are tuned one after the other. What was found for computations that differ in sizes only is then
-    timed at each of these sizes, and calls of other sizes near to them use the few schedules that are the fastest.
-
-    At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.prepare`: calls begin with the faster.
-
-    Parameters
-    ----------
-    function : callable
-        Any of this package's functions, or one that calls them.
-    *args, **kwargs
-        Its arguments. The call itself runs once, as always: with ``out=`` it writes there.
-    calls : sequence of callable, optional
-        Several calls, in place of `function`: functions without arguments, as ``partial(mdhnp.matmul, a, b)``.
-    budget : float
-        Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes that are
-        tuned together each takes twice as many again, at most, to be timed by what was found for the others.
-    evaluations : int
-        Most schedules to measure for each stage; those timed again at the end do not count.
-    seed : int
-        Same seed, same candidates as long as measurements agree.
-    progress : bool, optional
-        Show a progress bar; by default where standard error is a terminal.
-    devices : sequence of str, int or Device, optional
-        Equal devices, as :func:`mdhnp.device` takes them, that share the search: each measures other candidates at the
-        same time, and the first one times the finalists. By default the device that the call runs on.
-    abort : Abort, optional
-        What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.
-
-    Returns
-    -------
-    tuple of Tuned
-        One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them at this moment, and none
-        where kernels compute nothing of the call.
-
-    Raises
-    ------
-    TypeError
-        If there is no function, or `calls` beside one.
-    RuntimeError
-        If the measuring process cannot start, not even the default schedule can be measured, or another process is
-        tuning all stages at this moment.
-    ValueError
-        If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named twice.
-    NoDeviceError
-        If one of `devices` does not exist.
-
-    Notes
-    -----
-    Candidates are built and run in processes of their own, on random arrays of their own; one that fails, hangs or
-    computes something else is recorded and passed over. Ctrl-C ends the search of this stage, leaves out later ones,
-    and keeps what was found.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> a = np.ones((64, 64), np.float32)
-    >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
-    """
     each = _calls(function, args, kwargs, calls)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")

@@ -17,62 +17,48 @@ from mdhnp.arrays import Array
 from mdhnp.arrays.nested import each
 from mdhnp.calls.operands import unsupported
 from mdhnp.dask.graph import lowered
+from mdhnp.documentation import public
 from mdhnp.frontend.fuse import Fused, arrays_of
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.public import public
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+@public(
+    "Call a function of arrays on arrays of dask's, in parts along their chunks.",
+    function="callable: Any function of this package that computes, what :func:`mdhnp.md_hom`, :func:`mdhnp.fuse` and "
+    "the skeletons make, or another that :func:`mdhnp.fuse` would take.",
+    args="Its arguments, of which some are dask arrays, also in tuples, lists and dictionaries; ndarrays are given to "
+    "all parts that read them.",
+    returns="dask.array.Array, or what holds some: As the function gives arrays. Nothing is computed yet.",
+    raises={
+        "TypeError": "If there is no dask array among the arguments, another collection of dask's, or an array whose "
+        "type or whose blocks kernels do not compute with; names it.",
+        "ValueError": "If the sizes of an array's chunks are not known; what the function raises where shapes "
+        "disagree.",
+    },
+    notes="""\
+Each step that the function takes is an MDH. It is cut along the chunks of what it reads; each part is a call of this
+package on ndarrays, made by a task. Along reduced dimensions parts give partial results, combined in a tree, neighbours
+in order; along scanned ones each part goes on from the totals before it. Where operands have different chunks along a
+dimension, the bytes that would be moved decide whose hold. Results have the chunks of the parts.
+
+Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.""",
+    example="""
+>>> import dask.array as da
+>>> import mdhnp.dask
+>>> x = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
+>>> def softmax(x):
+...     powers = np.exp(x - x.max(axis=1, keepdims=True))
+...     return powers / powers.sum(axis=1, keepdims=True)
+>>> found = mdhnp.dask.apply(softmax, x)
+>>> found.chunks
+((2, 2), (3,))
+>>> found.compute().sum(axis=1)
+array([1., 1., 1., 1.])""",
+    guard=False,
+)
 def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of arrays on arrays of dask's, in parts along their chunks.
-
-    Parameters
-    ----------
-    function : callable
-        Any function of this package that computes, what :func:`mdhnp.md_hom`, :func:`mdhnp.fuse` and the skeletons
-        make, or another that :func:`mdhnp.fuse` would take.
-    *args, **kwargs
-        Its arguments, of which some are dask arrays, also in tuples, lists and dictionaries; ndarrays are given to all
-        parts that read them.
-
-    Returns
-    -------
-    dask.array.Array, or what holds some
-        As the function gives arrays. Nothing is computed yet.
-
-    Raises
-    ------
-    TypeError
-        If there is no dask array among the arguments, another collection of dask's, or an array whose type or whose
-        blocks kernels do not compute with; names it.
-    ValueError
-        If the sizes of an array's chunks are not known; what the function raises where shapes disagree.
-
-    Notes
-    -----
-    Each step that the function takes is an MDH. It is cut along the chunks of what it reads; each part is a call of
-    this package on ndarrays, made by a task. Along reduced dimensions parts give partial results, combined in a tree,
-    neighbours in order; along scanned ones each part goes on from the totals before it. Where operands have different
-    chunks along a dimension, the bytes that would be moved decide whose hold. Results have the chunks of the parts.
-
-    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import numpy as np
-    >>> import mdhnp.dask
-    >>> x = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
-    >>> def softmax(x):
-    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
-    ...     return powers / powers.sum(axis=1, keepdims=True)
-    >>> found = mdhnp.dask.apply(softmax, x)
-    >>> found.chunks
-    ((2, 2), (3,))
-    >>> found.compute().sum(axis=1)
-    array([1., 1., 1., 1.])
-    """
     name = str(getattr(function, "__name__", type(function).__name__)).strip("<>").lower()
     given: list[Any] = []
 

@@ -10,6 +10,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 from mdhnp.dask.task import use_device
+from mdhnp.documentation import public
 from mdhnp.runtime import pool, results
 from mdhnp.runtime.devices import find_device
 from mdhnp.tuning.cache import cache
@@ -82,26 +83,18 @@ class Plugin(WorkerPlugin):
         return self.devices[int(name) % len(self.devices)]
 
 
+@public(
+    "Add to this process's tuning cache what workers have tuned and measured.",
+    client="distributed.Client, optional: By default the current one.",
+    returns="int: Schedules that are new here.",
+    example="""
+>>> from distributed import Client
+>>> with Client() as client:  # doctest: +SKIP
+...     mdhnp.dask.collect(client)
+3""",
+    guard=False,
+)
 def collect(client: Client | None = None) -> int:
-    """Add to this process's tuning cache what workers have tuned and measured.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-        By default the current one.
-
-    Returns
-    -------
-    int
-        Schedules that are new here.
-
-    Examples
-    --------
-    >>> from distributed import Client
-    >>> with Client() as client:  # doctest: +SKIP
-    ...     mdhnp.dask.collect(client)
-    3
-    """
     found = (client or get_client()).run(exported)
     return sum([imported(text) for text in dict.fromkeys(found.values())])
 

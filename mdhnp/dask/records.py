@@ -13,6 +13,7 @@ import dask.array as da
 import numpy as np
 
 from mdhnp.dask.graph import lowered
+from mdhnp.documentation import public
 from mdhnp.frontend.prl import Links, described, outlined
 from mdhnp.frontend.prl_records import column_names, columns
 from mdhnp.mdh import Graph, MdHom
@@ -20,39 +21,27 @@ from mdhnp.mdh import Graph, MdHom
 Columns = dict[str, Any]
 
 
+@public(
+    "Find for every new record the existing one that most probably describes the same person or thing.",
+    new="mapping of str to array_like: Records as :func:`mdhnp.prl` takes them. Where columns are arrays of dask's, a "
+    "task computes and encodes them; it holds all values of all fields that are compared. Others are encoded at once, "
+    "and are part of the graph, which is too much for the schedulers of `distributed` from some 10 MB on.",
+    chunks="(int, int): New and existing records that one task compares, at most.",
+    options="As for :func:`mdhnp.prl`, which has the errors and the source, too.",
+    returns="Links: Three arrays of dask's, one element a new record: index, weight and status.",
+    raises={
+        "ValueError": "If `chunks` are not two positive numbers, the sizes of an array's chunks are not known, or "
+        "columns that are arrays of dask's differ in length.",
+    },
+    example="""
+>>> import mdhnp.dask
+>>> new, existing = {"name": ["ada", "alan"]}, {"name": ["grace", "alan", "ada"]}
+>>> links = mdhnp.dask.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9), chunks=(1, 2))
+>>> links.index.compute()
+array([2, 1], dtype=int32)""",
+    guard=False,
+)
 def prl(new: Any, existing: Any, *, chunks: tuple[int, int] = (1 << 16, 1 << 16), **options: Any) -> Links:
-    """Find for every new record the existing one that most probably describes the same person or thing.
-
-    Parameters
-    ----------
-    new, existing : mapping of str to array_like
-        Records as :func:`mdhnp.prl` takes them. Where columns are arrays of dask's, a task computes and encodes them;
-        it holds all values of all fields that are compared. Others are encoded at once, and are part of the graph,
-        which is too much for the schedulers of `distributed` from some 10 MB on.
-    chunks : (int, int)
-        New and existing records that one task compares, at most.
-    **options
-        As for :func:`mdhnp.prl`, which has the errors and the source, too.
-
-    Returns
-    -------
-    Links
-        Three arrays of dask's, one element a new record: index, weight and status.
-
-    Raises
-    ------
-    ValueError
-        If `chunks` are not two positive numbers, the sizes of an array's chunks are not known, or columns that are
-        arrays of dask's differ in length.
-
-    Examples
-    --------
-    >>> import mdhnp.dask
-    >>> new, existing = {"name": ["ada", "alan"]}, {"name": ["grace", "alan", "ada"]}
-    >>> links = mdhnp.dask.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9), chunks=(1, 2))
-    >>> links.index.compute()
-    array([2, 1], dtype=int32)
-    """
     if np.shape(chunks) != (2,) or min(chunks) < 1:
         raise ValueError(f"chunks: {chunks!r} are not two numbers of records, of new and of existing ones")
     sides = [{f: side[f] for f in column_names(side, what)} for side, what in ((new, "new"), (existing, "existing"))]

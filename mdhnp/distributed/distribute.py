@@ -19,7 +19,7 @@ from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
 from mdhnp.distributed.spans import stretch
-from mdhnp.errors import guarded
+from mdhnp.documentation import public
 from mdhnp.frontend.creation import on_host
 from mdhnp.frontend.map_reduce import pointwise
 from mdhnp.mdh import Function, pw, shares
@@ -33,7 +33,37 @@ View = npt.NDArray[Any]
 _KINDS = ("block", "copy", "overlap", "single")
 
 
-@guarded
+@public(
+    """Give an array on several devices.
+
+Calls on such Arrays run on all devices at once: each on the part that it has, or on what it gets of the others'. Slices
+and transposed views stay where they are.""",
+    a="array_like: Anything that :func:`mdhnp.asarray` takes.",
+    kind='{"block", "copy", "overlap", "single"}: Each device has neighbouring elements along an axis; all elements; '
+    "neighbouring ones and a few of its neighbours'; the first device has all.",
+    axis="int or sequence of int: Along which blocks lie. Along several axes devices are a grid, whose blocks have "
+    "the least border: four devices have 2 × 2 blocks of a square array.",
+    devices="as in :func:`mdhnp.device`, optional: By default those that the Array is on, else those of the "
+    ":func:`mdhnp.device` block.",
+    weights="sequence of float, optional: The devices' shares of a block. By default equal ones; of unlike devices, "
+    "by their measured rates.",
+    halo='int: For "overlap": how many of the neighbours\' elements along the axis, at each end.',
+    combine="str, callable or combine operator, optional: Where each device has a copy, and they were changed apart "
+    "(``a.parts``): what combines them, as :func:`mdhnp.pw` takes or gives it. By default all are taken to be the "
+    "same.",
+    returns="Array: `a` itself where nothing changes, else a new one: only elements that a device does not have are "
+    "moved to it.",
+    raises={
+        "ValueError": "If there is no such kind or axis, weights are not one a device, the halo is negative, or "
+        "`combine` is given for an array that is no copy on each device.",
+        "NoDeviceError": "If there are no such devices.",
+    },
+    notes='Source: Steuwer & Gorlatch, "SkelCL", Section 2.3.',
+    example="""
+>>> a = mdhnp.distribute(np.arange(6.0), "block", devices="cpu")
+>>> a.sum().item()
+15.0""",
+)
 def distribute(
     a: "npt.ArrayLike",
     kind: str = "block",
@@ -44,56 +74,6 @@ def distribute(
     halo: int = 1,
     combine: Any = None,
 ) -> Array:
-    """Give an array on several devices.
-
-    Calls on such Arrays run on all devices at once: each on the part that it has, or on what it gets of the others'.
-    Slices and transposed views stay where they are.
-
-    Parameters
-    ----------
-    a : array_like
-        Anything that :func:`mdhnp.asarray` takes.
-    kind : {"block", "copy", "overlap", "single"}
-        Each device has neighbouring elements along an axis; all elements; neighbouring ones and a few of its
-        neighbours'; the first device has all.
-    axis : int or sequence of int
-        Along which blocks lie. Along several axes devices are a grid, whose blocks have the least border: four devices
-        have 2 × 2 blocks of a square array.
-    devices : as in :func:`mdhnp.device`, optional
-        By default those that the Array is on, else those of the :func:`mdhnp.device` block.
-    weights : sequence of float, optional
-        The devices' shares of a block. By default equal ones; of unlike devices, by their measured rates.
-    halo : int
-        For "overlap": how many of the neighbours' elements along the axis, at each end.
-    combine : str, callable or combine operator, optional
-        Where each device has a copy, and they were changed apart (``a.parts``): what combines them, as :func:`mdhnp.pw`
-        takes or gives it. By default all are taken to be the same.
-
-    Returns
-    -------
-    Array
-        `a` itself where nothing changes, else a new one: only elements that a device does not have are moved to it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind or axis, weights are not one a device, the halo is negative, or `combine` is given for
-        an array that is no copy on each device.
-    NoDeviceError
-        If there are no such devices.
-
-    Notes
-    -----
-    Source: Steuwer & Gorlatch, "SkelCL", Section 2.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> a = mdhnp.distribute(np.arange(6.0), "block", devices="cpu")
-    >>> a.sum().item()
-    15.0
-    """
     if kind not in _KINDS:
         raise ValueError(f"kind {kind!r} is none of {', '.join(_KINDS)}")
     if halo < 0:

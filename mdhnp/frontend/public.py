@@ -1,14 +1,8 @@
-"""What makes a function public: documentation from a record, and errors that begin with its name.
+"""What makes a function of arrays public: what `documentation.py` does, and that its calls are found again."""
 
-Parameters that several functions have are described once, in `SHARED`.
-"""
-
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS
-from itertools import groupby
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from mdhnp import native
 from mdhnp.arrays import transfer
@@ -18,96 +12,12 @@ from mdhnp.calls.arrays import wrapped
 from mdhnp.calls.operands import parts
 from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
-from mdhnp.errors import guarded
+from mdhnp.documentation import NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function, public
 from mdhnp.settings import config, inside
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+__all__ = ["NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "repeatable"]
 
 _PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant, parts)
-_WIDTH = 110
-_TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
-#: Where most products are from; a section's number is to follow.
-PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
-
-#: Types and meanings of parameters, by name.
-SHARED = {
-    "alpha": "number: Factor of the product, by default 1; a value at run time: all share one kernel.",
-    "axis": "int or tuple of int, optional: Along which axes; by default along all.",
-    "beta": "number: Factor of what is added, likewise.",
-    "casting": 'str: Which conversions to `dtype` and to `out` are allowed: "same_kind", "safe", "no", "equiv" or '
-    '"unsafe".',
-    "copy": "bool, optional: Whether the memory is new; by default only where it has to be.",
-    "device": "str, int or Device, optional: As in :func:`mdhnp.device`; by default the default device.",
-    "dtype": "dtype, optional: Type of the elements; by default float64.",
-    "fill_value": "number or Array without axes: The value.",
-    "initial": "number, optional: What is combined with the elements, and the result of none.",
-    "keepdims": "bool: Whether axes that were reduced stay, with one element.",
-    "order": 'str: Memory order of the result: "C", "F", "A", or "K", which is C order here.',
-    "out": "ndarray, optional: Where to put the result.",
-    "precision": '{"highest", "high", "default"}, optional: How exact products of float32 must be; by default what '
-    "``config.precision`` says, which tells more.",
-    "shape": "int or tuple of int: Extents.",
-    "where": "array_like: Of booleans, broadcast to `x`: which elements count; by default all.",
-    "x": "array_like: An Array, or what NumPy takes; Arrays give Arrays.",
-}
-#: What errors mean that several functions raise.
-NO_AXIS = "If there is no such axis."
-UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to."
-#: What is said of functions that `calls/host.py` lets compute.
-ON_HOST = (
-    "NumPy computes it: of Arrays in the host's memory where they are, of those on other devices from a copy, and the "
-    "result is copied back."
-)
-
-
-def public(
-    summary: str,
-    *,
-    name: str = "",
-    returns: str = "",
-    raises: Mapping[str, str] | None = None,
-    notes: str = "",
-    example: str = "",
-    guard: bool = True,
-    **parameters: str,
-) -> Callable[[Function], Function]:
-    """Document a function, and have its errors begin with its name; annotations are for type checkers only.
-
-    `summary` is the first line, and paragraphs after that. `parameters` and `returns` are types and meanings, as
-    ``"array_like: Of shape (n,)."``, where they are not those of `SHARED`; neighbours of which the same is said are
-    together. `raises` says when it raises what. The example is without its import of the package.
-
-    `name` is that of a function which a table makes. `guard` is false where a function names its errors itself, to be
-    faster.
-    """
-
-    def said(parameter: str) -> str:
-        key = parameter.lstrip("*")
-        return parameters[key] if key in parameters else SHARED[key]
-
-    def decorate(function: Function) -> Function:
-        if name:
-            function.__name__ = function.__qualname__ = name
-            function.__module__ = "mdhnp"
-        # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
-        function.__annotations__ = {}
-        names = _parameters(function)
-        known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
-        imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []
-        sections: dict[str, list[str]] = {
-            "Parameters": [line for text, group in groupby(names, said) for line in _entry(", ".join(group), text)],
-            "Returns": list(_entry("", returns)) if returns else [],
-            "Raises": [line for e, text in (known | dict(raises or {})).items() for line in (e, *_wrapped(text))],
-            "Notes": [line for p in notes.split("\n\n") if p for line in ("", *_wrapped(p, ""))][1:],
-            "Examples": [*imports, ">>> import mdhnp", *example.strip().splitlines()] if example else [],
-        }
-        lines = summary.splitlines()
-        for title, text in sections.items():
-            lines += ["", title, "-" * len(title), *text] if text else []
-        function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
-        return guarded(function) if guard else function
-
-    return decorate
 
 
 def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function], Function]:
@@ -124,31 +34,3 @@ def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function],
         return cast(Function, wraps(function)(method))
 
     return decorate
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    """Give a function's parameters as they are written, in order: sooner than ``inspect.signature``."""
-    code = function.__code__
-    names = iter(code.co_varnames)  # *args and **kwargs come last there
-    given = [next(names) for _ in range(code.co_argcount)]
-    keywords = [next(names) for _ in range(code.co_kwonlyargcount)]
-    given += [f"*{next(names)}"] if code.co_flags & CO_VARARGS else []
-    return given + keywords + ([f"**{next(names)}"] if code.co_flags & CO_VARKEYWORDS else [])
-
-
-def _entry(name: str, text: str) -> Iterator[str]:
-    """Write a parameter or result: its type, and below what it means."""
-    kind, _, meaning = text.partition(": ")
-    yield f"{name} : {kind}" if name and meaning else name or kind
-    yield from _wrapped(meaning or kind if name else meaning)
-
-
-def _wrapped(text: str, indent: str = "    ") -> Iterator[str]:
-    line = indent
-    for word in text.split():
-        if len(line) + len(word) > _WIDTH:
-            yield line.rstrip()
-            line = indent
-        line += f"{word} "
-    if line.strip():
-        yield line.rstrip()

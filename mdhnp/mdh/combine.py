@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mdhnp.documentation import public
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, identity_function
@@ -132,94 +133,66 @@ class CombineSpec:
 cc = CombineSpec("cc")
 
 
+@public(
+    "Combine the results of the parts point by point: a reduction.",
+    function='str, tuple of str, or callable: ``"add"``, ``"mul"``, ``"max"``, ``"min"``, ``"and"``, ``"or"`` on '
+    "every result; a tuple of such names, one a result; or an associative function of two values (of two tuples, "
+    "where the MDH has several results). Or OpenCL C text, whose last function takes the left results, then the right "
+    "ones, and gives the combined one (several through as many pointers after them).",
+    identity="number or tuple of numbers, optional: The neutral element of a custom function. Without one the MDH "
+    "works all the same, at some cost.",
+    commutative="bool, optional: False if a custom function must see its operands in order. By default that is found "
+    "out; text is taken not to commute.",
+    name_="str, optional: How a custom function is printed: one line.",
+    check="bool: False if a custom function's laws are not to be tried, because they hold only for values that your "
+    "arrays have.",
+    distributes_over="str, callable or pw(...), or a list of such, optional: Operators ⊕ over which this one, ⊗, is "
+    "declared to distribute: ``a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c)``. Rules of :func:`mdhnp.fuse` use that. What is "
+    "declared is tried, as the other laws are.",
+    returns="CombineSpec: What :func:`mdhnp.md_hom` takes for a dimension.",
+    raises={
+        "ValueError": "If the name is not one line of printable characters; once the results' types are known, if "
+        "there is a counterexample to what a custom function has to be: associative, with this identity, and "
+        "commutative if so said.",
+    },
+    notes="""\
+The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
+operator makes of them. Floats are compared up to rounding. The identity must leave the operator's own results as they
+are. Those of text are yours to see to; what it is declared to distribute over is tried by a kernel, at the first call.
+
+Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.""",
+    example="""
+>>> larger = mdhnp.pw(lambda a, b: np.where(b > a, b, a), name="larger")""",
+    guard=False,
+)
 def pw(
     function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True,
     distributes_over: Any = None,
 ) -> CombineSpec:  # fmt: skip
-    """Combine the results of the parts point by point: a reduction.
-
-    Parameters
-    ----------
-    function : str, tuple of str, or callable
-        ``"add"``, ``"mul"``, ``"max"``, ``"min"``, ``"and"``, ``"or"`` on every result; a tuple of such names, one a
-        result; or an associative function of two values (of two tuples, where the MDH has several results). Or OpenCL
-        C text, whose last function takes the left results, then the right ones, and gives the combined one (several
-        through as many pointers after them).
-    identity : number or tuple of numbers, optional
-        The neutral element of a custom function. Without one the MDH works all the same, at some cost.
-    commutative : bool, optional
-        False if a custom function must see its operands in order. By default that is found out; text is taken not to
-        commute.
-    name : str, optional
-        How a custom function is printed: one line.
-    check : bool
-        False if a custom function's laws are not to be tried, because they hold only for values that your arrays have.
-    distributes_over : str, callable or pw(...), or a list of such, optional
-        Operators ⊕ over which this one, ⊗, is declared to distribute: ``a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c)``. Rules of
-        :func:`mdhnp.fuse` use that. What is declared is tried, as the other laws are.
-
-    Returns
-    -------
-    CombineSpec
-        What :func:`mdhnp.md_hom` takes for a dimension.
-
-    Raises
-    ------
-    ValueError
-        If the name is not one line of printable characters; once the results' types are known, if there is a
-        counterexample to what a custom function has to be: associative, with this identity, and commutative if so said.
-
-    Notes
-    -----
-    The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
-    operator makes of them. Floats are compared up to rounding. The identity must leave the operator's own results as
-    they are. Those of text are yours to see to; what it is declared to distribute over is tried by a kernel, at the
-    first call.
-
-    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> larger = mdhnp.pw(lambda a, b: np.where(b > a, b, a), name="larger")
-    """
     return CombineSpec("pw", function, identity, commutative, name, check, _declared(distributes_over))
 
 
+@public(
+    "Give the combined result of every prefix: an inclusive scan.",
+    function="str, tuple of str, or callable: What combines two results, as :func:`pw` takes it; the errors are those "
+    "of :func:`pw`, too.",
+    identity="number or tuple of numbers, optional: The neutral element of a custom function.",
+    commutative="bool, optional: False if a custom function must see its operands in order.",
+    name_="str, optional: How a custom function is printed.",
+    check="bool: False if a custom function's laws are not to be tried.",
+    distributes_over="str, callable or pw(...), or a list of such, optional: Operators over which it is declared to "
+    "distribute, as :func:`pw` takes them: a reduction of prefixes is one pass then, in a fused function.",
+    returns="CombineSpec: What :func:`mdhnp.md_hom` takes for a dimension.",
+    example="""
+>>> running_maximum = mdhnp.md_hom(lambda x: x, {"i": mdhnp.ps("max")}, "x[i] -> y[i]")
+>>> running_maximum([3, 1, 4, 1, 5])
+array([3, 3, 4, 4, 5])""",
+    guard=False,
+)
 def ps(
     function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True,
     distributes_over: Any = None,
 ) -> CombineSpec:  # fmt: skip
-    """Give the combined result of every prefix: an inclusive scan.
-
-    Parameters
-    ----------
-    function : str, tuple of str, or callable
-        What combines two results, as :func:`pw` takes it; the errors are those of :func:`pw`, too.
-    identity : number or tuple of numbers, optional
-        The neutral element of a custom function.
-    commutative : bool, optional
-        False if a custom function must see its operands in order.
-    name : str, optional
-        How a custom function is printed.
-    check : bool
-        False if a custom function's laws are not to be tried.
-    distributes_over : str, callable or pw(...), or a list of such, optional
-        Operators over which it is declared to distribute, as :func:`pw` takes them: a reduction of prefixes is one
-        pass then, in a fused function.
-
-    Returns
-    -------
-    CombineSpec
-        What :func:`mdhnp.md_hom` takes for a dimension.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> running_maximum = mdhnp.md_hom(lambda x: x, {"i": mdhnp.ps("max")}, "x[i] -> y[i]")
-    >>> running_maximum([3, 1, 4, 1, 5])
-    array([3, 3, 4, 4, 5])
-    """
     return CombineSpec("ps", function, identity, commutative, name, check, _declared(distributes_over))
 
 

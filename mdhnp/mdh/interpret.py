@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.documentation import public
 from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
@@ -25,37 +26,20 @@ _LARGE = np.uint64(1 << 62)
 
 
 @singledispatch
+@public(
+    "Evaluate an MDH by its definition, or several that are fused.",
+    h="Computation: What to compute. Strides in its views are not used: the arrays are indexed by their axes.",
+    arrays="array_like: One array an input view, of the view's shape.",
+    returns="ndarray or tuple of ndarray: One array an output view, of the view's shape and dtype.",
+    raises={"ValueError": "If an array does not have its view's shape, or a reduction over nothing has no identity."},
+    notes="Holds all points at once: memory grows with the product of the extents.",
+    example="""
+>>> dot = mdhnp.md_hom(np.multiply, {"k": mdhnp.pw("add")}, "x[k], y[k] -> z[]")
+>>> mdhnp.interpret(dot.bind(np.arange(3), np.arange(3)), np.arange(3), np.arange(3))
+array(5)""",
+    guard=False,
+)
 def interpret(h: Computation, *arrays: "npt.ArrayLike") -> Any:
-    """Evaluate an MDH by its definition, or several that are fused.
-
-    Parameters
-    ----------
-    h : Computation
-        What to compute. Strides in its views are not used: the arrays are indexed by their axes.
-    *arrays : array_like
-        One array an input view, of the view's shape.
-
-    Returns
-    -------
-    ndarray or tuple of ndarray
-        One array an output view, of the view's shape and dtype.
-
-    Raises
-    ------
-    ValueError
-        If an array does not have its view's shape, or a reduction over nothing has no identity.
-
-    Notes
-    -----
-    Holds all points at once: memory grows with the product of the extents.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> dot = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]")
-    >>> interpret(dot.bind(np.arange(3), np.arange(3)), np.arange(3), np.arange(3))
-    array(5)
-    """
     raise TypeError(f"interpret: {type(h).__name__} is no computation")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from mdhnp.documentation import public
 from mdhnp.mdh.ctext import last_definition, pointer_type
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, Function, Instruction, literal_value
 
@@ -174,34 +175,21 @@ class Symbol(NDArrayOperatorsMixin):
 _active: ContextVar[Recorder | None] = ContextVar("active", default=None)
 
 
+@public(
+    "Give the MDH's index in dimension `dim` inside a scalar function being traced.",
+    dim="int: Position of the dimension, from 0.",
+    returns="Symbol: An int64 value.",
+    raises={
+        "RuntimeError": "Outside of a scalar function.",
+        "TypeError, ValueError": "If `dim` is no whole number or negative.",
+    },
+    example="""
+>>> ramp = mdhnp.md_hom(lambda x: x + mdhnp.index(0), {"i": mdhnp.cc}, "x[i] -> y[i]")
+>>> mdhnp.interpret(ramp.bind(np.zeros(3, np.int64)), np.zeros(3, np.int64))
+array([0, 1, 2])""",
+    guard=False,
+)
 def index(dim: int) -> Symbol:
-    """Give the MDH's index in dimension `dim` inside a scalar function being traced.
-
-    Parameters
-    ----------
-    dim : int
-        Position of the dimension, from 0.
-
-    Returns
-    -------
-    Symbol
-        An int64 value.
-
-    Raises
-    ------
-    RuntimeError
-        Outside of a scalar function.
-    TypeError, ValueError
-        If `dim` is no whole number or negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> ramp = mdhnp.md_hom(lambda x: x + mdhnp.index(0), {"i": mdhnp.cc}, "x[i] -> y[i]")
-    >>> mdhnp.interpret(ramp.bind(np.zeros(3, np.int64)), np.zeros(3, np.int64))
-    array([0, 1, 2])
-    """
     recorder = _active.get()
     if recorder is None:
         raise RuntimeError("index: only has a meaning inside a scalar function given to md_hom")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyopencl as cl
 
+from mdhnp.documentation import public
 from mdhnp.process import process, unforked
 from mdhnp.runtime import discovery, resident, trial
 from mdhnp.runtime.capabilities import LOADING, shortage
@@ -70,19 +71,15 @@ def _present() -> Iterator[Device]:
                             _refused[device.name.strip()] = str(error)
 
 
+@public(
+    "All CPU and GPU devices, best first; the same objects at every call.",
+    returns="tuple of Device: Empty where there is none. Oclgrind, a simulator, comes last.",
+    example="""
+>>> [d.runtime for d in mdhnp.devices()]  # doctest: +SKIP
+['intel', 'pocl']""",
+    guard=False,
+)
 def devices() -> tuple[Device, ...]:
-    """All CPU and GPU devices, best first; the same objects at every call.
-
-    Returns
-    -------
-    tuple of Device
-        Empty where there is none. Oclgrind, a simulator, comes last.
-
-    Examples
-    --------
-    >>> [d.runtime for d in devices()]  # doctest: +SKIP
-    ['intel', 'pocl']
-    """
     with _listing:  # else two threads get in at the first call, and different objects
         return _listed()
 
@@ -197,35 +194,24 @@ def choose(device: Device) -> None:
 
 
 @contextmanager
+@public(
+    "Use another device inside a ``with`` block, or several, in this thread or asynchronous task only; blocks nest.",
+    spec='str, int, Device, or a sequence of these: Its position in :func:`devices`, or "cpu", "gpu", a runtime '
+    '("intel", "pocl", "nvidia"), or part of its name or of its platform. Several devices are a list, also of unlike '
+    'ones, all that fit (``"gpu:*"``), or so many equal parts of a CPU (``"cpu/2"``). Calls are then cut for them, '
+    "where that pays, and Arrays distributed.",
+    yields="Device: The device; what stands for all of them, where they are several.",
+    raises={
+        "NoDeviceError": "Nothing fits `spec`, or a device cannot be parted so.",
+        "ValueError": "If a device is named twice.",
+    },
+    example="""
+>>> with mdhnp.device("cpu") as cpu:
+...     mdhnp.asarray([1.0, 2.0]).device is cpu
+True""",
+    guard=False,
+)
 def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> Iterator[Any]:
-    """Use another device inside a ``with`` block, or several, in this thread or asynchronous task only; blocks nest.
-
-    Parameters
-    ----------
-    spec : str, int, Device, or a sequence of these
-        Its position in :func:`devices`, or "cpu", "gpu", a runtime ("intel", "pocl", "nvidia"), or part of its or its
-        platform's name. Several devices are a list, also of unlike ones, all that fit (``"gpu:*"``), or so many equal
-        parts of a CPU (``"cpu/2"``). Calls are then cut for them, where that pays, and Arrays distributed.
-
-    Yields
-    ------
-    Device
-        The device; what stands for all of them, where they are several.
-
-    Raises
-    ------
-    NoDeviceError
-        Nothing fits `spec`, or a device cannot be parted so.
-    ValueError
-        If a device is named twice.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> with mdhnp.device("cpu") as cpu:
-    ...     mdhnp.asarray([1.0, 2.0]).device is cpu
-    True
-    """
     target = find_target(spec)
     token = _chosen.set(target)
     try:

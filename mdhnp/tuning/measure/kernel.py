@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from mdhnp.errors import guarded
+from mdhnp.documentation import public
 from mdhnp.runtime.devices import Device, default_device, find_device
 from mdhnp.runtime.launches import translating
 from mdhnp.runtime.pending import LaunchError
@@ -178,7 +178,44 @@ class TunedKernel:
             raise InvalidConfiguration("its results are wrong")
 
 
-@guarded
+@public(
+    "Make a cost function of OpenCL C text: the time of a kernel that has a configuration's values as macros.",
+    source="str: OpenCL C, in which parameters are macros of their names; true is 1 and false 0.",
+    name_="str: The kernel's.",
+    arguments="sequence of array or NumPy scalar: The kernel's arguments in order. The kernel works on copies of the "
+    "arrays, as they are now; these are new ones for each configuration.",
+    global_size="int, sequence of int or callable: Work-items along each axis; or a function that gives them, which "
+    "takes parameters by their names.",
+    local_size="int, sequence of int or callable, optional: The same of a work-group; by default the runtime chooses.",
+    reference="sequence of array, optional: What the arrays among the arguments are to be after a launch; by default "
+    "what the first configuration makes of them. Floats may differ as sums in another order do.",
+    objective='str or callable: What it costs: ``"time"``, in seconds by the clock of the device; ``"energy"``, in '
+    'joules of the processors for a launch, what else they do included; ``"code_size"``, in bytes of the compiled '
+    "program; or a function of some of these by their names, as ``lambda time, code_size: (time > 1e-3, code_size)``. "
+    "What is not asked for is not measured, but time.",
+    device="str, int or Device, optional: As :func:`mdhnp.device` takes it; by default the one that calls run on.",
+    returns="TunedKernel: Takes a configuration and gives its cost; one that does not compile, cannot be launched or "
+    "computes something else is an :class:`InvalidConfiguration`.",
+    raises={
+        "TypeError": "If an argument is neither an array nor a NumPy scalar, whose type kernels have to know, or a "
+        "size is none.",
+        "ValueError": "If `reference` has another number of arrays, or `objective` asks for something else.",
+        "RuntimeError": "If the energy is asked for, and not told: of CPUs Linux tells it, to whom may read its "
+        "counters.",
+        "NoDeviceError": "If there is no such device.",
+    },
+    example="""
+>>> from mdhnp.tuning import evaluations, kernel, parameter, space, tune
+>>> text = '''
+... __kernel void twice(__global const float *x, __global float *y) {
+...   for (int n = 0; n < EACH; ++n) y[get_global_id(0) * EACH + n] = 2 * x[get_global_id(0) * EACH + n];
+... }'''
+>>> x = np.ones(4096, np.float32)
+>>> twice = kernel(text, "twice", [x, np.zeros_like(x)], lambda EACH: 4096 // EACH, reference=[x, 2 * x])
+>>> found = tune(twice, space(parameter("EACH", [1, 2, 4, 8])), abort=evaluations(4))
+>>> found.cost < 1
+True""",
+)
 def kernel(
     source: str,
     name: str,
@@ -190,63 +227,6 @@ def kernel(
     objective: Any = "time",
     device: Any = None,
 ) -> TunedKernel:
-    """Make a cost function of OpenCL C text: the time of a kernel that has a configuration's values as macros.
-
-    Parameters
-    ----------
-    source : str
-        OpenCL C, in which parameters are macros of their names; true is 1 and false 0.
-    name : str
-        The kernel's.
-    arguments : sequence of array or NumPy scalar
-        The kernel's arguments in order. The kernel works on copies of the arrays, as they are now; these are new ones
-        for each configuration.
-    global_size : int, sequence of int or callable
-        Work-items along each axis; or a function that gives them, which takes parameters by their names.
-    local_size : int, sequence of int or callable, optional
-        The same of a work-group; by default the runtime chooses.
-    reference : sequence of array, optional
-        What the arrays among the arguments are to be after a launch; by default what the first configuration makes of
-        them. Floats may differ as sums in another order do.
-    objective : str or callable
-        What it costs: ``"time"``, in seconds by the device's clock; ``"energy"``, in joules of the machine's processors
-        for a launch, what else they do included; ``"code_size"``, in bytes of the compiled program; or a function of
-        some of these by their names, as ``lambda time, code_size: (time > 1e-3, code_size)``. What is not asked for is
-        not measured, but time.
-    device : str, int or Device, optional
-        As :func:`mdhnp.device` takes it; by default the one that calls run on.
-
-    Returns
-    -------
-    TunedKernel
-        Takes a configuration and gives its cost; one that does not compile, cannot be launched or computes something
-        else is an :class:`InvalidConfiguration`.
-
-    Raises
-    ------
-    TypeError
-        If an argument is neither an array nor a NumPy scalar, whose type kernels have to know, or a size is none.
-    ValueError
-        If `reference` has another number of arrays, or `objective` asks for something else.
-    RuntimeError
-        If the energy is asked for, and not told: of CPUs Linux tells it, to whom may read its counters.
-    NoDeviceError
-        If there is no such device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.tuning import evaluations, kernel, parameter, space, tune
-    >>> text = '''
-    ... __kernel void twice(__global const float *x, __global float *y) {
-    ...   for (int n = 0; n < EACH; ++n) y[get_global_id(0) * EACH + n] = 2 * x[get_global_id(0) * EACH + n];
-    ... }'''
-    >>> x = np.ones(4096, np.float32)
-    >>> twice = kernel(text, "twice", [x, np.zeros_like(x)], lambda EACH: 4096 // EACH, reference=[x, 2 * x])
-    >>> found = tune(twice, space(parameter("EACH", [1, 2, 4, 8])), abort=evaluations(4))
-    >>> found.cost < 1
-    True
-    """
     for what, size in (("global_size", global_size), ("local_size", local_size)):
         if callable(size):
             arguments_of(size, what)

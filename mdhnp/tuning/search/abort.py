@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mdhnp.errors import guarded
+from mdhnp.documentation import Function, public
 
 
 @dataclass(frozen=True)
@@ -55,124 +55,55 @@ class Abort:
         return self.text
 
 
-@guarded
+def _condition(summary: str, example: float, **parameter: str) -> Callable[[Function], Function]:
+    """Document a function of one positive number, which gives a condition."""
+
+    def decorate(function: Function) -> Function:
+        shown = f"{function.__name__}({example})"
+        return public(
+            summary,
+            returns="Abort: The condition.",
+            raises={"ValueError": "If it is not positive."},
+            example=f">>> mdhnp.tuning.{shown}\n{shown}",
+            guard=True,
+            **parameter,
+        )(function)
+
+    return decorate
+
+
+def _abort(function: str, name: str, number: float, reached: Callable[[SearchProgress], bool]) -> Abort:
+    if not number > 0:
+        raise ValueError(f"{name}: {number!r} is not positive")
+    return Abort(reached, f"{function}({number})")
+
+
+@_condition("End a search after some time.", 2.5, seconds="float: From its begin.")
 def duration(seconds: float) -> Abort:
-    """End a search after some time.
-
-    Parameters
-    ----------
-    seconds : float
-        From its begin.
-
-    Returns
-    -------
-    Abort
-        The condition.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import duration
-    >>> duration(2.5)
-    duration(2.5)
-    """
-    _check(seconds > 0, "seconds", seconds)
-    return Abort(lambda p: p.seconds >= seconds, f"duration({seconds})")
+    return _abort("duration", "seconds", seconds, lambda p: p.seconds >= seconds)
 
 
-@guarded
+@_condition("End a search after some evaluations.", 100, count="int: Calls of the cost function.")
 def evaluations(count: int) -> Abort:
-    """End a search after some evaluations.
-
-    Parameters
-    ----------
-    count : int
-        Calls of the cost function.
-
-    Returns
-    -------
-    Abort
-        The condition.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import evaluations
-    >>> evaluations(100)
-    evaluations(100)
-    """
-    _check(count > 0, "count", count)
-    return Abort(lambda p: p.evaluations >= count, f"evaluations({count})")
+    return _abort("evaluations", "count", count, lambda p: p.evaluations >= count)
 
 
-@guarded
+@_condition(
+    "End a search once the best cost is so many times less than the first one.",
+    2,
+    factor="float: The first cost divided by the best one.",
+)
 def speedup(factor: float) -> Abort:
-    """End a search once the best cost is so many times less than the first one.
+    def reached(p: SearchProgress) -> bool:
+        return p.first is not None and p.best is not None and p.first >= factor * p.best
 
-    Parameters
-    ----------
-    factor : float
-        The first cost divided by the best one.
-
-    Returns
-    -------
-    Abort
-        The condition.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import speedup
-    >>> speedup(2)
-    speedup(2)
-    """
-    _check(factor > 0, "factor", factor)
-    return Abort(
-        lambda p: p.first is not None and p.best is not None and p.first >= factor * p.best, f"speedup({factor})"
-    )
+    return _abort("speedup", "factor", factor, reached)
 
 
-@guarded
+@_condition(
+    "End a search where some evaluations in a row have brought nothing better.",
+    50,
+    count="int: Evaluations since the best one.",
+)
 def stalled(count: int) -> Abort:
-    """End a search where some evaluations in a row have brought nothing better.
-
-    Parameters
-    ----------
-    count : int
-        Evaluations since the best one.
-
-    Returns
-    -------
-    Abort
-        The condition.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import stalled
-    >>> stalled(50)
-    stalled(50)
-    """
-    _check(count > 0, "count", count)
-    return Abort(lambda p: p.stalled >= count, f"stalled({count})")
-
-
-def _check(holds: bool, name: str, value: object) -> None:
-    if not holds:
-        raise ValueError(f"{name}: {value!r} is not positive")
+    return _abort("stalled", "count", count, lambda p: p.stalled >= count)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mdhnp.errors import guarded
+from mdhnp.documentation import public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
 from mdhnp.tuning.search.techniques import ModelGuided, Technique
@@ -78,7 +78,33 @@ class TuningResult:
         return f"{values}: {self.cost}, the best of {len(self.evaluations)} ({failed} failed) in {self.seconds:.2g} s"
 
 
-@guarded
+@public(
+    "Search the configuration of the least cost.",
+    cost="callable: Takes a configuration, a dictionary of values by names, and gives its cost: a number, or a tuple "
+    "of numbers of which the first one that differs decides. :func:`kernel` makes one of OpenCL C text. What cannot "
+    "be used raises :class:`InvalidConfiguration`.",
+    space="Space: All configurations.",
+    technique="callable: Takes the space and the seed, and gives an object with ``ask()``, which gives the next "
+    "configuration, or None where there is none, and ``tell(configuration, cost)``, with None for one that failed and "
+    "the first number of a tuple. :class:`ModelGuided`, :class:`Exhaustive`, :class:`RandomSearch`, "
+    ":class:`SimulatedAnnealing` and :class:`DifferentialEvolution` are such.",
+    abort="Abort, optional: When the search ends, unless the technique has nothing new: by default after 10 seconds.",
+    start="dict, optional: What is evaluated first, as what was in use before.",
+    seed="int: The same seed, technique and costs give the same configurations.",
+    returns="TuningResult: The best one, and all that were evaluated. Ctrl-C ends a search that has found something.",
+    raises={
+        "RuntimeError": "If no configuration can be used.",
+        "TypeError": "If an argument has another type, or a cost is no number.",
+        "ValueError": "If `start` is not in the space, or nothing is.",
+    },
+    example="""
+>>> from mdhnp.tuning import evaluations, parameter, space, stalled, tune
+>>> tile = parameter("tile", range(1, 33), lambda tile: 96 % tile == 0)
+>>> items = parameter("items", range(1, 33), lambda items, tile: tile % items == 0)
+>>> cost = lambda c: abs(c["tile"] - 24) + c["items"]
+>>> tune(cost, space(tile, items), abort=evaluations(99) | stalled(30)).best
+{'tile': 24, 'items': 1}""",
+)
 def tune(
     cost: Callable[..., Any],
     space: Space,
@@ -88,51 +114,6 @@ def tune(
     start: Any = None,
     seed: int = 0,
 ) -> TuningResult:
-    """Search the configuration of the least cost.
-
-    Parameters
-    ----------
-    cost : callable
-        Takes a configuration, a dictionary of values by names, and gives its cost: a number, or a tuple of numbers of
-        which the first one that differs decides. :func:`kernel` makes one of OpenCL C text. What cannot be used raises
-        :class:`InvalidConfiguration`.
-    space : Space
-        All configurations.
-    technique : callable
-        Takes the space and the seed, and gives an object with ``ask()``, which gives the next configuration, or None
-        where there is none, and ``tell(configuration, cost)``, with None for one that failed and the first number of a
-        tuple. :class:`ModelGuided`, :class:`Exhaustive`, :class:`RandomSearch`, :class:`SimulatedAnnealing` and
-        :class:`DifferentialEvolution` are such.
-    abort : Abort, optional
-        When the search ends, unless the technique has nothing new: by default after 10 seconds.
-    start : dict, optional
-        What is evaluated first, as what was in use before.
-    seed : int
-        The same seed, technique and costs give the same configurations.
-
-    Returns
-    -------
-    TuningResult
-        The best one, and all that were evaluated. Ctrl-C ends a search that has found something.
-
-    Raises
-    ------
-    RuntimeError
-        If no configuration can be used.
-    TypeError
-        If an argument has another type, or a cost is no number.
-    ValueError
-        If `start` is not in the space, or nothing is.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import evaluations, parameter, space, stalled, tune
-    >>> tile = parameter("tile", range(1, 33), lambda tile: 96 % tile == 0)
-    >>> items = parameter("items", range(1, 33), lambda items, tile: tile % items == 0)
-    >>> cost = lambda c: abs(c["tile"] - 24) + c["items"]
-    >>> tune(cost, space(tile, items), abort=evaluations(99) | stalled(30)).best
-    {'tile': 24, 'items': 1}
-    """
     if not callable(cost) or not callable(technique):
         raise TypeError("takes a cost function and a technique, which are called")
     if not isinstance(space, Space):

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
-from mdhnp.errors import guarded
+from mdhnp.documentation import public
 
 Value = bool | int | float | str
 #: A value of each parameter, by name.
@@ -53,40 +53,26 @@ class Parameter:
     reads: tuple[str, ...]
 
 
-@guarded
+@public(
+    "Describe a parameter by its name, values and constraint.",
+    name_="str: A Python name. OpenCL C text sees the parameter as a macro of this name.",
+    values="iterable of bool, int, float or str, or callable: Its values in an order in which neighbours are alike, "
+    "as ``range(1, 65)``; or a function that gives them.",
+    constraint="callable, optional: A function that tells whether a value is allowed. It takes parameters by their "
+    "names, this one's and others'. So do `values`, but for this one's.",
+    returns="Parameter: For :func:`space`.",
+    raises={
+        "TypeError": "If a value has another type, or arguments of a function have no names.",
+        "ValueError": "If `name` is no Python name, or there are no values.",
+    },
+    example="""
+>>> from mdhnp.tuning import parameter, space
+>>> tile = parameter("tile", [1, 2, 4, 8, 16], lambda tile: 24 % tile == 0)
+>>> items = parameter("items", range(1, 25), lambda items, tile: tile % items == 0)
+>>> space(tile, items).size
+10""",
+)
 def parameter(name: str, values: Any, constraint: Callable[..., Any] | None = None) -> Parameter:
-    """Describe a parameter by its name, values and constraint.
-
-    Parameters
-    ----------
-    name : str
-        A Python name. OpenCL C text sees the parameter as a macro of this name.
-    values : iterable of bool, int, float or str, or callable
-        Its values in an order in which neighbours are alike, as ``range(1, 65)``; or a function that gives them.
-    constraint : callable, optional
-        A function that tells whether a value is allowed. It takes parameters by their names, this one's and others'.
-        So do `values`, but for this one's.
-
-    Returns
-    -------
-    Parameter
-        For :func:`space`.
-
-    Raises
-    ------
-    TypeError
-        If a value has another type, or arguments of a function have no names.
-    ValueError
-        If `name` is no Python name, or there are no values.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import parameter, space
-    >>> tile = parameter("tile", [1, 2, 4, 8, 16], lambda tile: 24 % tile == 0)
-    >>> items = parameter("items", range(1, 25), lambda items, tile: tile % items == 0)
-    >>> space(tile, items).size
-    10
-    """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"name: {name!r} is no Python name")
     reads = arguments_of(values, "values") if callable(values) else ()
@@ -246,33 +232,21 @@ class Space:
         return {p.name: found[p.name] for p in self.parameters}
 
 
-@guarded
+@public(
+    "Describe all combinations of some parameters' values that their constraints allow.",
+    parameters="Parameter: In any order.",
+    returns="Space: For :func:`tune`.",
+    raises={
+        "TypeError": "If one is no parameter.",
+        "ValueError": "If there is none, two have one name, one reads a parameter that is not there, or some read "
+        "each other.",
+    },
+    example="""
+>>> from mdhnp.tuning import parameter, space
+>>> list(space(parameter("width", [1, 2]), parameter("unroll", [False, True])))[1]
+{'width': 1, 'unroll': True}""",
+)
 def space(*parameters: Parameter) -> Space:
-    """Describe all combinations of some parameters' values that their constraints allow.
-
-    Parameters
-    ----------
-    *parameters : Parameter
-        In any order.
-
-    Returns
-    -------
-    Space
-        For :func:`tune`.
-
-    Raises
-    ------
-    TypeError
-        If one is no parameter.
-    ValueError
-        If there is none, two have one name, one reads a parameter that is not there, or some read each other.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import parameter, space
-    >>> list(space(parameter("width", [1, 2]), parameter("unroll", [False, True])))[1]
-    {'width': 1, 'unroll': True}
-    """
     for each in parameters:
         if not isinstance(each, Parameter):
             raise TypeError(f"takes what mdhnp.tuning.parameter gives, not {each!r}")
