@@ -19,7 +19,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse, sum_of_products
 from mdhnp.frontend.indirect import IndexedTerms, indexed_product, parse_indexed
 from mdhnp.frontend.pairwise import contracted, hashable, is_path, keep_order
-from mdhnp.frontend.public import PAPER, public, repeatable
+from mdhnp.frontend.public import PAPER, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, combining, of_semiring
 from mdhnp.frontend.sparse import sparse_product
 from mdhnp.frontend.sparse_formats import Product
@@ -29,8 +29,7 @@ from mdhnp.mdh.pattern import whole_extents
 Array = npt.NDArray[Any]
 
 
-@repeatable()
-@public(
+@repeatable(
     "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
     subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "
     "``...`` stands for broadcast axes. A term ``j[i]`` is of an operand of whole numbers: its element at ``i`` is an "

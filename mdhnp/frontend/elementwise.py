@@ -17,7 +17,7 @@ from mdhnp.calls.host import of_views
 from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
-from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.public import repeatable
 from mdhnp.frontend.scatter import AT
 from mdhnp.frontend.searching import nonzero
 
@@ -142,8 +142,7 @@ _MAXIMUM, _MINIMUM = Elementwise("maximum", "biufc"), Elementwise("minimum", "bi
 _POSITIVE = Elementwise("positive", "iufc")
 
 
-@repeatable()
-@public(
+@repeatable(
     "Round to the nearest numbers of so many decimals, halves to even ones, as ``numpy.round`` does.",
     x="Array: Of numbers. Whole numbers stay what they are, unless `decimals` is negative.",
     decimals="int: How many; -1 is for tens. Floats are multiplied by its power of 10, rounded, and divided.",
@@ -180,8 +179,7 @@ def _rounded_to(decimals: int) -> Elementwise:
     return entry
 
 
-@repeatable(numbers=True)
-@public(
+@repeatable(
     "Choose elements: of `x1` where a condition holds, else of `x2`; of a condition alone :func:`mdhnp.nonzero`.",
     condition="Array, ndarray or number: At least one is an Array, to whose device others are copied. They are "
     "broadcast.",
@@ -190,6 +188,7 @@ def _rounded_to(decimals: int) -> Elementwise:
     returns="Array: New, of the common type of `x1` and `x2`.",
     raises={"TypeError": "If none is an Array, or only one of `x1` and `x2` is given.", "ValueError": APART},
     example=">>> x = mdhnp.asarray([1.0, -2.0])\n>>> mdhnp.where(x > 0, x, 0.0).numpy()\narray([1., 0.])",
+    numbers=True,
 )
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     if x1 is x2 is None:
@@ -197,8 +196,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     return _WHERE(condition, x1, x2)
 
 
-@repeatable(numbers=True)
-@public(
+@repeatable(
     "Keep elements between bounds, as ``numpy.clip`` does.",
     x="Array: Of real numbers.",
     min="Array, ndarray or number, optional: The lower bounds, broadcast with `x`.",
@@ -206,6 +204,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     returns="Array: New, of the common type.",
     raises={"TypeError": "If `x` is no Array, or of another type.", "ValueError": APART},
     example=">>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()\narray([2, 5, 6])",
+    numbers=True,
 )
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     if type(x) is Array and x.dtype.kind in "iu":  # whose every element is within bounds beyond its type
@@ -227,8 +226,7 @@ def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
         found = getattr(view, name)
         return transfer.converted(found, found.dtype)
 
-    @repeatable()
-    @public(
+    @repeatable(
         f"Give the {what}, in a new array.",
         x="Array: Of numbers.",
         returns="Array: New, of the same shape, of the type of the parts.",
@@ -254,8 +252,7 @@ _square = Elementwise("square", "iufc")
 _SQUARED = {int: "iufc", float: "fc"}
 
 
-@repeatable()
-@public(
+@repeatable(
     "Raise to powers.",
     x1=operand_of("biufc"),
     x2=operand_of("biufc"),

@@ -20,7 +20,7 @@ _NO_MATRIX = "If matrices are not square, or there are fewer than two axes"
 _TYPE = {"TypeError": "If elements are float16."}
 _SQUARE = {"numpy.linalg.LinAlgError": f"{_NO_MATRIX}.", **_TYPE}
 _MATRIX = {"numpy.linalg.LinAlgError": "If there are fewer than two axes, or no convergence.", **_TYPE}
-_public = partial(shared.public, notes=shared.ON_HOST)
+_public = partial(shared.repeatable, notes=shared.ON_HOST)
 _square = partial(_public, x="array_like: Square matrices, of shape (..., n, n).", raises=_SQUARE)
 _any = partial(_public, x="array_like: Matrices, of shape (..., n, m).", raises=_MATRIX)
 _hermitian = partial(
@@ -28,7 +28,6 @@ _hermitian = partial(
 )
 
 
-@shared.repeatable()
 @_hermitian(
     "Give the triangular factors of positive definite matrices, as ``numpy.linalg.cholesky`` does.",
     upper="bool: Whether the upper triangle is read, and the factor is the upper one.",
@@ -40,7 +39,6 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     return by_host(np.linalg.cholesky, x, upper=upper)
 
 
-@shared.repeatable()
 @_square(
     "Give the determinants of matrices, as ``numpy.linalg.det`` does.",
     returns="ndarray, scalar or Array: Of shape (...).",
@@ -50,7 +48,6 @@ def det(x: Any, /) -> Any:
     return by_host(np.linalg.det, x)
 
 
-@shared.repeatable()
 @_square(
     "Give the signs of determinants and the logarithms of their sizes, as ``numpy.linalg.slogdet`` does.",
     returns="namedtuple of ndarray, scalar or Array: ``sign`` and ``logabsdet``, of shape (...).",
@@ -60,7 +57,6 @@ def slogdet(x: Any, /) -> Any:
     return by_host(np.linalg.slogdet, x)
 
 
-@shared.repeatable()
 @_hermitian(
     "Give eigenvalues and eigenvectors of Hermitian matrices, as ``numpy.linalg.eigh`` does.",
     returns="namedtuple of ndarray or Array: ``eigenvalues``, real and in order, of shape (..., n), and "
@@ -72,7 +68,6 @@ def eigh(x: Any, /) -> Any:
     return by_host(np.linalg.eigh, x)
 
 
-@shared.repeatable()
 @_hermitian(
     "Give the eigenvalues of Hermitian matrices, as ``numpy.linalg.eigvalsh`` does.",
     returns="ndarray or Array: Real, in order, of shape (..., n).",
@@ -83,7 +78,6 @@ def eigvalsh(x: Any, /) -> Any:
     return by_host(np.linalg.eigvalsh, x)
 
 
-@shared.repeatable()
 @_square(
     "Give the inverses of matrices, as ``numpy.linalg.inv`` does.",
     returns="ndarray or Array: Of the shape of `x`.",
@@ -94,7 +88,6 @@ def inv(x: Any, /) -> Any:
     return by_host(np.linalg.inv, x)
 
 
-@shared.repeatable()
 @_public(
     "Solve systems of linear equations, as ``numpy.linalg.solve`` does.",
     x1="array_like: Square matrices, of shape (..., n, n).",
@@ -108,7 +101,6 @@ def solve(x1: Any, x2: Any, /) -> Any:
     return by_host(np.linalg.solve, x1, x2)
 
 
-@shared.repeatable()
 @_any(
     "Give orthonormal and upper triangular factors of matrices, as ``numpy.linalg.qr`` does.",
     mode='str: "reduced", or "complete" for square ``Q``; and NumPy\'s "r" and "raw".',
@@ -121,7 +113,6 @@ def qr(x: Any, /, *, mode: Any = "reduced") -> Any:
     return by_host(np.linalg.qr, x, mode)
 
 
-@shared.repeatable()
 @_any(
     "Give singular values of matrices and their vectors, as ``numpy.linalg.svd`` does.",
     full_matrices="bool: Whether ``U`` and ``Vh`` are square; else they have as many vectors as there are values.",
@@ -132,7 +123,6 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     return by_host(np.linalg.svd, x, full_matrices)
 
 
-@shared.repeatable()
 @_any(
     "Give the singular values of matrices, as ``numpy.linalg.svdvals`` does.",
     returns="ndarray or Array: Largest first, of shape (..., k), k the smaller one of n and m.",
@@ -145,7 +135,6 @@ def svdvals(x: Any, /) -> Any:
 _RTOL = "array_like, optional: Of the largest singular value, by which others count as 0; by default rounding."
 
 
-@shared.repeatable()
 @_any(
     "Give the pseudo-inverses of matrices, as ``numpy.linalg.pinv`` does.",
     rtol=_RTOL,
@@ -156,7 +145,6 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     return by_host(np.linalg.pinv, x) if rtol is None else by_host(np.linalg.pinv, x, rtol)
 
 
-@shared.repeatable()
 @_any(
     "Give the ranks of matrices, as ``numpy.linalg.matrix_rank`` does.",
     rtol=_RTOL,

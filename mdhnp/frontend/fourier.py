@@ -31,8 +31,7 @@ _RESULT = "ndarray or Array: Of 32 bits a number for float32 and complex64, of 6
 def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
-    @repeatable()
-    @public(
+    @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
         n="int, optional: Elements along the axis, cut off or filled up with zeros; of the result where it is real.",
@@ -52,8 +51,7 @@ def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
 def _transform_of_axes(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
-    @repeatable()
-    @public(
+    @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
         s="sequence of int, optional: Elements along each of the axes, cut off or filled up with zeros.",
@@ -115,8 +113,7 @@ rfftfreq = _frequencies("rfftfreq", "of shape (n // 2 + 1,)", "4).tolist()\n[0.0
 def _shift(name: str, what: str, example: str, back: bool) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
-    @repeatable()
-    @public(
+    @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
         axes="int or tuple of int, optional: Along which axes; by default along all.",

@@ -87,15 +87,15 @@ def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) 
 
 def _like(what: str, example: str) -> Callable[[Public], Public]:
     """Document a function that gives an array like another one."""
-    documented: Callable[[Public], Public] = shaped(
+    return repeatable(
         f"Give a new array of an array's shape, {what}.",
         x="Array: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
         device="str, int or Device, optional: Where to; by default where `x` is.",
         returns="Array: New, of the shape of `x`.",
+        raises=SHAPED,
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
     )
-    return lambda function: repeatable()(documented(function))
 
 
 def _of_shape(
@@ -210,8 +210,7 @@ def eye(
     return _made(_EYE, shape, wanted, where, (wanted.type(1), diagonal))
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.",
     arrays="array_like: Coordinates along each axis: of one axis each.",
     indexing='{"xy", "ij"}: Whether the first two axes of the results are exchanged.',

@@ -17,7 +17,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.frontend.sparse import sparse_product
 from mdhnp.frontend.sparse_formats import Product
@@ -38,7 +38,7 @@ _CONJUGATED = "Complex elements of `x1` are conjugated."
 
 #: What the four have in common.
 _product = partial(
-    public,
+    repeatable,
     dtype="dtype, optional: Type to compute in; by default the operands' common type.",
     axes="list of tuple of int, optional: Where the core axes are in the operands and in the result, if they are not "
     "the last ones.",
@@ -53,7 +53,6 @@ _product = partial(
 )
 
 
-@repeatable()
 @_product(
     "Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.",
     x1="array_like: Of shape (..., n, k); a vector (k,) is taken for a row, whose axis is left out of the result. "
@@ -89,7 +88,6 @@ def matmul(
         raise_named("matmul", error)
 
 
-@repeatable()
 @_product(
     "Give the dot products of stacks of vectors, as ``numpy.vecdot`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
@@ -111,7 +109,6 @@ def vecdot(
     return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
 
-@repeatable()
 @_product(
     "Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.",
     x1=f"array_like: Of shape (..., n, k). {_STACKS}",
@@ -126,7 +123,6 @@ def matvec(
     return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
-@repeatable()
 @_product(
     "Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",

@@ -24,7 +24,7 @@ from mdhnp.frontend.generators import full
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
 from mdhnp.frontend.map_reduce import Arrays
-from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.public import repeatable
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function, literal_value
@@ -44,8 +44,7 @@ _Pairs = tuple[tuple[int, int], ...]
 _JOINED = "Array or ndarray: Of their common type."
 
 
-@repeatable()
-@public(
+@repeatable(
     "Put arrays one behind the other, as ``numpy.concat`` does.",
     arrays="sequence of array_like: With as many elements along each other axis.",
     axis="int or None: Along which axis; None for all elements of each, in C order.",
@@ -89,8 +88,7 @@ def _concatenated(*arrays: npt.NDArray[Any], axis: int | None = None) -> npt.NDA
     return np.concatenate(arrays, axis)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Put arrays beside each other, along a new axis, as ``numpy.stack`` does.",
     arrays="sequence of array_like: Of one shape.",
     axis="int: Where the new axis is in the result.",
@@ -120,8 +118,7 @@ def _stacked(*arrays: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
     return np.stack(arrays, axis)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
     shift="int or tuple of int: How far: one number for all axes, or one each.",
     axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
@@ -154,8 +151,7 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
     return [(slice(distance, n), slice(0, n - distance)), (slice(0, distance), slice(n - distance, n))]
 
 
-@repeatable()
-@public(
+@repeatable(
     "Repeat the whole array along its axes, as ``numpy.tile`` does.",
     repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
     "before those of `x`.",
@@ -179,8 +175,7 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     return reshape(result, tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
-@repeatable()
-@public(
+@repeatable(
     "Repeat each element, as ``numpy.repeat`` does.",
     repeats="int or array_like: How often; several numbers, one an element along the axis, are read.",
     axis="int, optional: Along which axis; by default all elements, in C order.",
@@ -216,8 +211,7 @@ def _by_counts(x: Array, counts: Any, axis: int | None) -> Any:
     return take(x, np.repeat(np.arange(n), on_host(counts)), axis)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Put elements around an array, as ``numpy.pad`` does.",
     pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or "
     "a pair for each axis.",

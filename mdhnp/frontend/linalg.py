@@ -16,13 +16,12 @@ from mdhnp.calls.operands import deliver, output
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.pairwise import contracted
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 
 Array = npt.NDArray[Any]
 
 
-@repeatable()
-@public(
+@repeatable(
     "Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`.",
     x1="array_like: Of shape (..., n, k).",
     x2="array_like: Of shape (..., k, m).",
@@ -34,8 +33,7 @@ def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = N
     return gufuncs.matmul(x1, x2, precision=precision)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.",
     x1="array_like: Of shape (n,).",
     x2="array_like: Of shape (m,).",
@@ -50,8 +48,7 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
     return products.outer(x1, x2)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Multiply and add along several axes: :func:`mdhnp.tensordot`.",
     x1="array_like: The first operand.",
     x2="array_like: The second operand.",
@@ -64,8 +61,7 @@ def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precisi
     return products.tensordot(x1, x2, axes, precision=precision)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Add the elements of the last two axes' diagonals: :func:`mdhnp.trace`.",
     x="array_like: Of shape (..., n, m).",
     offset="int: How far above the main diagonal.",
@@ -78,8 +74,7 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     return products.trace(x, offset, -2, -1, dtype)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`.",
     x1="array_like: Of shape (..., k).",
     x2="array_like: Of shape (..., k).",
@@ -93,8 +88,7 @@ def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision
     return gufuncs.vecdot(x1, x2, axis=moved, precision=precision)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.",
     arrays="iterable of array_like: Two or more matrices; the first may be a vector, taken for a row, and the last "
     "one, taken for a column.",

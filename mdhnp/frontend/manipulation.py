@@ -15,7 +15,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.host import by_host, of_views
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.public import NO_AXIS, public, repeatable
+from mdhnp.frontend.public import NO_AXIS, repeatable
 
 __all__ = [
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
@@ -27,8 +27,7 @@ broadcast_shapes = np.broadcast_shapes
 Axis = int | tuple[int, ...] | None
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
     axes="tuple of int: For each axis of the result, which one of `x` it is.",
     returns="Array or ndarray: A view.",
@@ -39,8 +38,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
     return _viewed(x, np.permute_dims, axes)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.",
     returns="Array or ndarray: A view, of shape (..., m, n) where `x` is (..., n, m).",
     raises={"ValueError": "If there are fewer than two axes."},
@@ -50,8 +48,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return _viewed(x, np.matrix_transpose)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view with two axes exchanged, as ``numpy.swapaxes`` does.",
     axis1="int: The one axis.",
     axis2="int: The other one.",
@@ -63,8 +60,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
     return _viewed(x, np.swapaxes, axis1, axis2)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
     source="int or tuple of int: Which axes.",
     destination="int or tuple of int: Where they are in the result.",
@@ -76,8 +72,7 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
     return _viewed(x, np.moveaxis, source, destination)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
     axis="int or tuple of int: Where they are in the result.",
     returns="Array or ndarray: A view with so many axes more.",
@@ -87,8 +82,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
     return _viewed(x, np.expand_dims, axis)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view without axes of one element, as ``numpy.squeeze`` does.",
     axis="int or tuple of int, optional: Which ones; by default all.",
     returns="Array or ndarray: A view with fewer axes.",
@@ -99,8 +93,7 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
     return _viewed(x, np.squeeze, axis)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
     returns="Array or ndarray: A view of the same shape.",
     example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
@@ -116,8 +109,7 @@ def _flipped(a: npt.NDArray[Any], axis: Axis) -> npt.NDArray[Any]:
     return a[(*turned, ...)]
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the parts along an axis as views, as ``numpy.unstack`` does.",
     axis="int: Along which axis.",
     returns="tuple of Array or ndarray: Views, each with an axis less, as many as there are elements along it.",
@@ -149,8 +141,7 @@ def _unstacked(a: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], ...]:
     return tuple([moved[n, ...] for n in range(len(moved))])
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a read-only view with another shape, in which elements are repeated, as ``numpy.broadcast_to`` does.",
     returns="Array or ndarray: A view of that shape, which cannot be written to.",
     raises={"ValueError": "If the shapes do not match."},
@@ -164,8 +155,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     return make(transfer.fixed(np.broadcast_to(view_of(x), shape), x.device), x.device)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give read-only views of arrays, of one shape, as ``numpy.broadcast_arrays`` does.",
     arrays="array_like: Those that are no Arrays are brought to where the first Array is.",
     returns="tuple of Array: One for each.",
@@ -184,8 +174,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     return tuple([broadcast_to(x, shape) for x in found])
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
     shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
     copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",

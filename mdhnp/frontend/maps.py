@@ -19,7 +19,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.pairwise import keep_order
-from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.public import repeatable
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
 
@@ -150,8 +150,7 @@ def unary(
     entry = Elementwise(name, takes, compute)
     what = entry.what
 
-    @repeatable(numbers=True)
-    @public(
+    @repeatable(
         summary,
         x=f"Array: Of {_kinds(takes)}.",
         returns=f"Array: New, of the same shape and of the type that ``numpy.{name}`` gives.",
@@ -159,6 +158,7 @@ def unary(
         example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x).numpy()\narray({result})",
         name=name,
         guard=False,
+        numbers=True,
     )
     def function(x: Array, /) -> Array:
         try:
@@ -180,8 +180,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
     entry = Elementwise(name, takes)
     what = entry.what
 
-    @repeatable(numbers=True)
-    @public(
+    @repeatable(
         summary,
         x1=operand_of(takes),
         x2=operand_of(takes),
@@ -195,6 +194,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
         example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x, {number}).numpy()\narray({result})",
         name=name,
         guard=False,
+        numbers=True,
     )
     def function(x1: Any, x2: Any, /) -> Array:
         try:

@@ -102,8 +102,7 @@ _VECTOR_NORM = Routine(
 _KEPT = "bool: Whether the axes stay, with one element."
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the norms of vectors, as ``numpy.linalg.vector_norm`` does.",
     axis="int or tuple of int, optional: Along which axes; elements along several are one vector. By default all.",
     keepdims=_KEPT,
@@ -117,8 +116,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: An
     return _of_vectors(x, 2 if ord is None else ord, axes_of(axis, x.ndim), keepdims)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the norms of matrices, as ``numpy.linalg.matrix_norm`` does.",
     x="array_like: Matrices, of shape (..., n, m).",
     keepdims=_KEPT,
@@ -165,8 +163,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return found.copy() if found is x else found
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the cross products of vectors of three elements, as ``numpy.linalg.cross`` does.",
     x1="array_like: With three elements along the axis.",
     x2="array_like: Likewise; broadcast with the first one.",
@@ -181,8 +178,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.linalg.cross(x1, x2, axis=axis)  # of Arrays elsewhere: as `composed.py` says
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give a view of the diagonals of matrices, as ``numpy.linalg.diagonal`` does.",
     x="array_like: Matrices, of shape (..., n, m).",
     offset="int: How far above the main diagonal.",

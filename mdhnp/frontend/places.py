@@ -13,7 +13,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, reduction
-from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.public import repeatable
 from mdhnp.frontend.reductions import numpys_arguments
 from mdhnp.mdh import MdHom, index, trace
 from mdhnp.mdh.combine import Extreme, first_extreme
@@ -71,7 +71,7 @@ _ARGMAX = Routine("argmax", partial(_describe_place, "max"), partial(_place_by_n
 _ARGMIN = Routine("argmin", partial(_describe_place, "min"), partial(_place_by_numpy, np.argmin))
 
 _placed = partial(
-    public,
+    repeatable,
     x="array_like: Complex numbers are ordered by their real parts, then by their imaginary ones.",
     axis="int, optional: Along which axis; by default among all elements, in C order.",
     returns="Array, ndarray or scalar: Of int64.",
@@ -81,7 +81,6 @@ _placed = partial(
 )
 
 
-@repeatable()
 @_placed(
     "Say where the largest elements are, as ``numpy.argmax`` does: the first of equal ones, or of NaNs.",
     example=">>> mdhnp.argmax([[1, 5, 5], [7, 3, 0]], axis=1)\narray([1, 0])",
@@ -90,7 +89,6 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     return _place_in(_ARGMAX, x, axis, keepdims)
 
 
-@repeatable()
 @_placed(
     "Say where the smallest elements are, as ``numpy.argmin`` does: the first of equal ones, or of NaNs.",
     example=">>> mdhnp.argmin([[1, 5, 5], [7, 3, 0]], axis=1)\narray([0, 2])",

@@ -19,17 +19,16 @@ from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public, repeatable
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 from mdhnp.mdh import MdHom
 
 Array = npt.NDArray[Any]
 
 _OTHERS = "With the other axes of `a`, then those of `b`"
 _UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED}
-_product = partial(public, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
+_product = partial(repeatable, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
 
 
-@repeatable()
 @_product(
     "Give the dot product, as ``numpy.dot`` does.",
     a="array_like: The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied "
@@ -52,7 +51,6 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
         raise_named("dot", error)
 
 
-@repeatable()
 @_product(
     "Give the sum of the products of all elements, as ``numpy.vdot`` does.",
     a="array_like: Of any shape, read in C order. Complex elements are conjugated.",
@@ -70,7 +68,6 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
         raise_named("vdot", error)
 
 
-@repeatable()
 @_product(
     "Multiply along the last axes of both operands and add, as ``numpy.inner`` does.",
     a="array_like: Of shape (..., k); a scalar multiplies every element.",
@@ -89,7 +86,6 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
         raise_named("inner", error)
 
 
-@repeatable()
 @_product(
     "Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.",
     a="array_like: Of any shape, read in C order.",
@@ -109,7 +105,6 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
         raise_named("outer", error)
 
 
-@repeatable()
 @_product(
     "Give the Kronecker product, as ``numpy.kron`` does.",
     a="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
@@ -122,7 +117,6 @@ def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     return call((_KRON,), (a, b))
 
 
-@repeatable()
 @_product(
     "Add the elements of diagonals, as ``numpy.trace`` does.",
     a="array_like: Of two or more axes.",
@@ -159,7 +153,6 @@ def trace(
     return deliver("trace", result, target)
 
 
-@repeatable()
 @_product(
     "Multiply and add along several axes, as ``numpy.tensordot`` does.",
     a="array_like: The first operand.",

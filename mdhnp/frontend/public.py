@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import cast
+from typing import Any, cast
 
 from mdhnp import native
 from mdhnp.arrays import transfer
@@ -20,14 +20,19 @@ __all__ = ["NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "
 _PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant, parts)
 
 
-def repeatable(*, numbers: bool = False, least: int = 1) -> Callable[[Function], Function]:
+def repeatable(
+    summary: str = "", *, numbers: bool = False, least: int = 1, **record: Any
+) -> Callable[[Function], Function]:
     """Have compiled code find calls of a function, an operator or a method again without it.
 
     What it calls may depend on all that it is given but on arrays' elements and extents. If `numbers` are operands it
-    does not depend on what they are, either. Calls with fewer than `least` arrays are not found again.
+    does not depend on what they are, either. Calls with fewer than `least` arrays are not found again. With a `summary`
+    it is documented, too, as by `public`.
     """
 
     def decorate(function: Function) -> Function:
+        if summary:
+            function = public(summary, **record)(function)
         if native.Method is None:
             return function
         method = native.Method(function, learning(function), {}, numbers, least, _PLACE)

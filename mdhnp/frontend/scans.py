@@ -16,7 +16,7 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import Arrays, convert, named, operand, pointwise, total_type
-from mdhnp.frontend.public import UNSUPPORTED, public, repeatable
+from mdhnp.frontend.public import UNSUPPORTED, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.pattern import array_view
@@ -26,7 +26,7 @@ __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
 
 _scan = partial(
-    public,
+    repeatable,
     x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
     axis="int, optional: Along which axis; may be left out if there is one only.",
     dtype="dtype, optional: As in :func:`mdhnp.sum`.",
@@ -36,7 +36,6 @@ _scan = partial(
 )
 
 
-@repeatable()
 @_scan(
     "Give the sums of all elements up to each one, as ``numpy.cumulative_sum`` does.",
     include_initial="bool: Whether the sum of no elements, 0, comes first; the result is longer by one then.",
@@ -48,7 +47,6 @@ def cumulative_sum(
     return _scanned(_SUM, x, axis, dtype, include_initial)
 
 
-@repeatable()
 @_scan(
     "Give the products of all elements up to each one, as ``numpy.cumulative_prod`` does.",
     include_initial="bool: Whether the product of no elements, 1, comes first; the result is longer by one then.",
@@ -69,8 +67,7 @@ def _scanned(routine: Routine, x: Any, axis: int | None, dtype: npt.DTypeLike | 
     return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the differences of neighbours, as ``numpy.diff`` does.",
     x="array_like: Of booleans neighbours that differ are true.",
     n="int: How often: differences, differences of these, and so on.",

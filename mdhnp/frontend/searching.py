@@ -16,7 +16,7 @@ from mdhnp.calls.host import by_host
 from mdhnp.frontend import ordering
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import flip
-from mdhnp.frontend.public import NO_AXIS, ON_HOST, public, repeatable
+from mdhnp.frontend.public import NO_AXIS, ON_HOST, repeatable
 
 __all__ = [
     "argsort", "nonzero", "searchsorted", "sort", "unique", "unique_all", "unique_counts", "unique_inverse",
@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 _ordering = partial(
-    public,
+    repeatable,
     axis="int: Along which axis.",
     descending="bool: Whether the largest come first, and then NaN before them; else NaN are last.",
     stable="bool: Whether elements that are equal stay in their order.",
@@ -34,7 +34,6 @@ _ORDERED = f"Real numbers on devices with memory of their own are put in order b
 _SIZE = f"How many there are depends on values. {_ORDERED}"
 
 
-@repeatable()
 @_ordering(
     "Put elements in order along an axis, as ``numpy.sort`` does.",
     returns="ndarray or Array: Of the shape and type of `x`.",
@@ -53,7 +52,6 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     return flip(found, axis=axis) if descending else found
 
 
-@repeatable()
 @_ordering(
     "Give the indices that put elements in order along an axis, as ``numpy.argsort`` does.",
     returns="ndarray or Array: Of the shape of `x`, int64.",
@@ -74,8 +72,7 @@ def _order(x: Any, axis: int, stable: bool) -> Any:
     return by_host(np.argsort, x, axis=axis, kind="stable" if stable else None)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give where values would be put in between sorted ones, as ``numpy.searchsorted`` does.",
     x1="array_like: The sorted values, of one axis.",
     x2="array_like: Values.",
@@ -97,8 +94,7 @@ def searchsorted(x1: Any, x2: Any, /, side: Any = "left", sorter: Any = None) ->
     return by_host(np.searchsorted, x1, x2, side, sorter)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the indices of elements that are not 0, as ``numpy.nonzero`` does.",
     returns="tuple of ndarray or of Array: For each axis, the indices along it, int64.",
     raises={"ValueError": "If `x` has no axes."},
@@ -109,8 +105,7 @@ def nonzero(x: Any, /) -> Any:
     return ordering.nonzero(x) if ordering.has_kernels(x) and x.ndim else by_host(np.nonzero, x)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements without repetition, as ``numpy.unique`` does.",
     options="Those of ``numpy.unique``, by name.",
     returns="ndarray or Array, or a tuple of them: The values in order, and what options ask for.",
@@ -125,8 +120,7 @@ def unique(x: Any, /, **options: Any) -> Any:
 _NAN = f"Each NaN is a value of its own. {_SIZE}"
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements without repetition, and where they are, as ``numpy.unique_all`` does.",
     returns="namedtuple of ndarray or of Array: ``values``; ``indices``, of their first ones; ``inverse_indices``, "
     "which value each element is, of the shape of `x`; ``counts``.",
@@ -138,8 +132,7 @@ def unique_all(x: Any, /) -> Any:
     return _AllResult(*ordering.unique_of(x)) if ordering.has_kernels(x) else by_host(np.unique_all, x)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements without repetition, and how often each is there, as ``numpy.unique_counts`` does.",
     returns="namedtuple of ndarray or of Array: ``values`` and ``counts``.",
     notes=_NAN,
@@ -153,8 +146,7 @@ def unique_counts(x: Any, /) -> Any:
     return _CountsResult(values, counts)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements without repetition, and which one each is, as ``numpy.unique_inverse`` does.",
     returns="namedtuple of ndarray or of Array: ``values``, and ``inverse_indices`` of the shape of `x`.",
     notes=_NAN,
@@ -168,8 +160,7 @@ def unique_inverse(x: Any, /) -> Any:
     return _InverseResult(values, inverse)
 
 
-@repeatable()
-@public(
+@repeatable(
     "Give the elements without repetition, in order; ``numpy.unique_values`` may give another one.",
     returns="ndarray or Array: The values, in order.",
     notes=_NAN,

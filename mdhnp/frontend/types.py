@@ -23,8 +23,7 @@ _KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
 _KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
 
 
-@repeatable()
-@public(
+@repeatable(
     "Convert an array's elements, as ``ndarray.astype`` does.",
     x="Array: Of any shape.",
     dtype="dtype: Wanted type.",
