@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from several import groups
 
 import mdhnp
+from mdhnp import native
+from mdhnp.calls.plans import Kernels
 from mdhnp.distributed import exchange, jobs, kernel
 from mdhnp.distributed.choose import halos
 from mdhnp.distributed.portions import portions
@@ -172,6 +174,24 @@ def test_a_kernel_that_computes_at_the_end_only_is_searched(
         kernel.DeviceCall(h, "test")(device, [a._view], b._view)
     np.testing.assert_array_equal(b.numpy(), x if finish is None else 3 * x)
     assert len(searched) == (finish is not None)
+
+
+@pytest.mark.skipif(native.repeat is None, reason="without compiled code Python launches")
+@pytest.mark.parametrize("settings", [{}, {"precision": "highest"}])
+def test_repeated_calls_of_a_single_result_are_launched_by_compiled_code(
+    settings: dict[str, Any], apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: list[Any] = []
+    do = Kernels.run
+    monkeypatch.setattr(Kernels, "run", lambda self, arrays: launched.append(self) or do(self, arrays))
+    x = np.random.default_rng(12).integers(-3, 4, (18, 6))
+    with mdhnp.config(host="never", specialise="always", tuning="off", **settings):
+        a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
+        mdhnp.einsum("ij->i", a)
+        assert len(launched) == 2  # what is new
+        for _ in range(3):
+            np.testing.assert_array_equal(mdhnp.einsum("ij->i", a).numpy(), x.sum(axis=1))
+    assert len(launched) == 2
 
 
 def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:

@@ -1,6 +1,7 @@
 """The executor of threads: each step of a call is cut, and each device computes its tasks of the partition."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -280,7 +281,8 @@ class Distributed:
     def _results(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         values = [lent(a) for a in arrays] if self._host else list(arrays)
         target = values.pop() if self._into else None
-        with config(precision=self._mode.precision):
+        precision = self._mode.precision
+        with nullcontext() if config.mode.precision == precision else config(precision=precision):
             found = self._steps.results(self._group, values)
         if target is None:
             return tuple([fetch(each, None) for each in found] if self._host else found)

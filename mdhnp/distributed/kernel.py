@@ -33,12 +33,15 @@ class DeviceCall:
             call((_routine(self.function, True), self), (*given, make(into, device)), owners=(self,))
             return ()
         found = call((_routine(self.function, False), self), given, owners=(self,))
+        if type(found) is Array:
+            return (found,)
         each = found if isinstance(found, tuple) else (found,)
         return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
 
 
 def _describe(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
-    return Described(as_lying(kernel.mdhom, arrays), None, results)
+    h = as_lying(kernel.mdhom, arrays)
+    return Described(h, None, results if len(h.outputs) > 1 else None)  # a single one is launched by compiled code
 
 
 def _describe_into(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:

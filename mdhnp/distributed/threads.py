@@ -5,12 +5,11 @@ It must not know what is done.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
 from mdhnp.process import process
-from mdhnp.runtime.devices import choose
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -53,13 +52,14 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
 
 
 def in_turn(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Do what :func:`on_all` does in the caller's thread, one job after the other: those that only enqueue."""
+    """Do jobs in the caller's thread, one after the other, with the errors of :func:`on_all`: those that only enqueue.
+
+    No device is chosen for them.
+    """
     found: list[Any] = []
-    with use(devices[0]) if devices else nullcontext():
-        for device, job in zip(devices, jobs, strict=True):
-            choose(device)
-            with named(device):
-                found.append(job())
+    for device, job in zip(devices, jobs, strict=True):
+        with named(device):
+            found.append(job())
     return found
 
 

@@ -188,11 +188,6 @@ def candidates() -> tuple[Any, ...]:
     return _undecided() if chosen is None else (chosen,)
 
 
-def choose(device: Device) -> None:
-    """Use another device from here on to the end of the :func:`device` block that this stands in."""
-    _chosen.set(device)
-
-
 @contextmanager
 @public(
     "Use another device inside a ``with`` block, or several, in this thread or asynchronous task only; blocks nest.",
