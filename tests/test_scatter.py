@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -287,6 +288,32 @@ def test_threads_sort_as_one_does(count: int) -> None:
             wrong = given.copy()
             wrong[place] = count
             assert not (native.group or _grouped)(wrong, order, begin, threads)
+
+
+@pytest.mark.skipif(native.group is None, reason="Python holds its lock meanwhile")
+@pytest.mark.parametrize("count", [3, 1000, 1 << 18])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbers_that_change_meanwhile_leave_no_place_unwritten(count: int, threads: int) -> None:
+    rng = np.random.default_rng(count)
+    given, other = rng.integers(0, count, (2, 1 << 19))
+    done, whole = threading.Event(), np.arange(len(given))
+
+    def change() -> None:
+        while not done.is_set():
+            given[:] = given[::-1]
+            given[: len(other) // 2] = other[len(other) // 2 :]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(10):
+            order, begin = np.full(len(given), -1), np.full(count + 1, -1)
+            if native.group(given, order, begin, threads):
+                np.testing.assert_array_equal(np.sort(order), whole)
+                assert begin[0] == 0 and begin[-1] == len(given) and (np.diff(begin) >= 0).all()
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("wrong", [-6, 5, -(2**63), 2**63 - 1, 2**64 - 1])

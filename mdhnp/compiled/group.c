@@ -34,14 +34,17 @@ group_of(npy_intp number, npy_intp count)
     return group < 0 || group >= count ? -1 : group;
 }
 
+typedef struct { /* of a group or part: at first how many numbers a thread has of it, then where its next one goes */
+    npy_intp next, end;
+} Counter;
+
 /* What several threads work at, each on its share of the numbers. */
 typedef struct {
     const npy_intp *numbers;
     npy_intp length, count;
     npy_intp *order, *begin;
-    npy_intp *counters;  /* of each thread, of all groups or parts: at first how many, then where the next one goes */
+    Counter *counters;   /* of each thread, of all groups or parts */
     npy_uint64 *places;  /* room for all numbers, where they are put into parts first; else NULL */
-    npy_intp ends[THREADS][PARTS]; /* where each thread's share of a part ends */
     int shift, threads;
     int outside[THREADS]; /* whether a thread has seen a number that is none of a group */
 } Work;
@@ -62,7 +65,7 @@ counted(const Work *work)
 static void
 count(Work *work, int thread)
 {
-    npy_intp *counters = work->counters + thread * counted(work);
+    Counter *counters = work->counters + thread * counted(work);
     memset(counters, 0, counted(work) * sizeof(*counters));
     for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
         npy_intp group = group_of(work->numbers[n], work->count);
@@ -70,7 +73,7 @@ count(Work *work, int thread)
             work->outside[thread] = 1;
             return;
         }
-        ++counters[group >> work->shift];
+        ++counters[group >> work->shift].next;
     }
 }
 
@@ -83,32 +86,31 @@ sum(Work *work)
         if (work->places == NULL)
             work->begin[group] = before;
         for (int thread = 0; thread < work->threads; ++thread) {
-            npy_intp many = work->counters[thread * each + group];
-            work->counters[thread * each + group] = before;
-            before += many;
-            if (work->places != NULL)
-                work->ends[thread][group] = before;
+            Counter *counter = &work->counters[thread * each + group];
+            *counter = (Counter){before, before + counter->next};
+            before = counter->end;
         }
     }
     work->begin[work->count] = before;
 }
 
 /* Put positions where their group's, or part's, next one goes. Another thread of the program may change numbers meanwhile:
-   nothing is written outside then. */
+   who finds as many of each as were counted has written everywhere, and nowhere else. */
 static void
 put(Work *work, int thread)
 {
-    npy_intp *next = work->counters + thread * counted(work), mask = ((npy_intp)1 << work->shift) - 1;
+    Counter *counters = work->counters + thread * counted(work);
+    npy_intp mask = ((npy_intp)1 << work->shift) - 1;
     for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
         npy_intp group = group_of(work->numbers[n], work->count), part = group >> work->shift;
-        if (group < 0 || next[part] >= (work->places == NULL ? work->length : work->ends[thread][part])) {
+        if (group < 0 || counters[part].next >= counters[part].end) {
             work->outside[thread] = 1;
             return;
         }
         if (work->places == NULL)
-            work->order[next[part]++] = n;
+            work->order[counters[part].next++] = n;
         else
-            work->places[next[part]++] = (npy_uint64)(group & mask) << POSITION_BITS | (npy_uint64)n;
+            work->places[counters[part].next++] = (npy_uint64)(group & mask) << POSITION_BITS | (npy_uint64)n;
     }
 }
 
@@ -116,20 +118,20 @@ put(Work *work, int thread)
 static void
 order_parts(Work *work, int thread)
 {
-    const npy_intp *ends = work->ends[work->threads - 1];
+    const Counter *last = work->counters + (work->threads - 1) * PARTS;
     npy_intp each = (npy_intp)1 << work->shift;
     for (npy_intp part = thread, first; (first = part * each) < work->count; part += work->threads) {
-        npy_intp *counters = work->begin + first, from = part == 0 ? 0 : ends[part - 1], before = from;
+        npy_intp *counters = work->begin + first, from = part == 0 ? 0 : last[part - 1].end, before = from;
         npy_intp groups = work->count - first < each ? work->count - first : each;
         memset(counters, 0, groups * sizeof(*counters));
-        for (npy_intp p = from; p < ends[part]; ++p)
+        for (npy_intp p = from; p < last[part].end; ++p)
             ++counters[work->places[p] >> POSITION_BITS];
         for (npy_intp n = 0; n < groups; ++n) {
             npy_intp many = counters[n];
             counters[n] = before;
             before += many;
         }
-        for (npy_intp p = from; p < ends[part]; ++p)
+        for (npy_intp p = from; p < last[part].end; ++p)
             work->order[counters[work->places[p] >> POSITION_BITS]++] =
                 (npy_intp)(work->places[p] & (((npy_uint64)1 << POSITION_BITS) - 1));
         /* Each counter is where its group ends, which is where the next one begins. */
@@ -216,7 +218,7 @@ group(PyObject *module, PyObject *const *operands, Py_ssize_t given)
     while (apart && (groups - 1) >> work.shift >= PARTS)
         ++work.shift;
     /* Arrays, as NumPy asks for large pages. */
-    npy_intp many = work.threads * (apart ? PARTS : groups);
+    npy_intp many = 2 * work.threads * (apart ? PARTS : groups);
     PyObject *counters = PyArray_SimpleNew(1, &many, NPY_INTP), *places = NULL;
     if (counters == NULL || (apart && (places = PyArray_SimpleNew(1, &length, NPY_UINT64)) == NULL)) {
         Py_XDECREF(counters);

@@ -204,8 +204,9 @@ def _pass(
     for one in copies:
         left.setdefault(one.taker, []).append(one)
         written.setdefault(one.taker, [])
-    marks, reading = _read(copies, beside)
+    marks, reading = dict[Device, cl.Event | None](), list[tuple[relay.Piece, list[_Passing]]]()
     try:
+        _read(copies, beside, marks, reading)
         meanwhile()
         begin = time.perf_counter()
         while reading:
@@ -244,26 +245,27 @@ def _pass(
 
 
 def _read(
-    copies: Sequence[_Passing], beside: bool
-) -> tuple[dict[Device, cl.Event | None], list[tuple[relay.Piece, list[_Passing]]]]:
-    """Begin to read all pieces; give the marks of devices, beside whose kernels that is, and who takes which piece."""
+    copies: Sequence[_Passing],
+    beside: bool,
+    marks: dict[Device, cl.Event | None],
+    reading: list[tuple[relay.Piece, list[_Passing]]],
+) -> None:
+    """Begin to read all pieces; adds the marks of devices, beside whose kernels that is, and who takes which piece."""
     pieces = dict[Any, list[_Passing]]()
     for one in copies:
         key = one.giver, one.source.__array_interface__["data"][0], one.source.shape, one.source.strides
         pieces.setdefault(key, []).append(one)
-    dense, marks = list[View](), dict[Device, cl.Event | None]()
+    dense = list[View]()
     for first, *_ in pieces.values():
         with named(first.giver):
             dense.append(_dense(first.giver, first.source))
     for each in dict.fromkeys([d for one in copies for d in (one.giver, one.taker)]):
         with named(each):
             marks[each] = relay.mark(each) if beside else None
-    reading = []
     for view, takers in zip(dense, pieces.values(), strict=True):
         giver = takers[0].giver
         with named(giver):
             reading.append((relay.Piece(giver, view, marks[giver]), takers))
-    return marks, reading
 
 
 def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from mdhnp.distributed.exchange import Bringing, Copy, brought, carry, fetch, pl
 from mdhnp.distributed.jobs import Given, Job, Stage, StepPlan, plan, spread
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
-from mdhnp.distributed.placement import Placement, Shard, box_of, flat, lent, placed_on, placement_of, seen, view_on
-from mdhnp.distributed.spans import Spans
+from mdhnp.distributed.placement import Placement, Shard, flat, lent, placed_on, placement_of, seen, view_on
+from mdhnp.distributed.ways import Holders
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, Prefix, Stack, View, Window, contiguous
@@ -71,7 +71,7 @@ class _Step:
         placements = [placement_of(view) for view in inputs]
         stores = [p.stores for p in placements]
         firsts = [placements.index(p) for p in placements]
-        operands = tuple([Given(box_of(v), p.holders(), n) for v, p, n in zip(inputs, placements, firsts, strict=True)])
+        operands = tuple([Given(p.box(v), p.holders(), n) for v, p, n in zip(inputs, placements, firsts, strict=True)])
         known = True
         try:
             plan = self._plans[operands]
@@ -82,8 +82,7 @@ class _Step:
                 self._kernels.clear()
             plan = self._plans[operands] = self._plan(group, operands)
         if plan is not None:
-            arrays = [_Input(*each) for each in zip(placements, [v.dtype for v in inputs], stores, strict=True)]
-            return _StepRun(arrays, known).results(plan, self.mdhom.outputs)
+            return _StepRun(placements, stores, [v.dtype for v in inputs], known).results(plan, self.mdhom.outputs)
         assert self._apart is not None
         return self._apart.results(group, inputs)
 
@@ -117,19 +116,16 @@ class _Steps:
         return [values[r] for r in self.graph.results]
 
 
-class _Input(NamedTuple):
-    """An input of a run; `stores` is the placement's from before its plan was found."""
-
-    placement: Placement
-    dtype: np.dtype[Any]
-    stores: object
-
-
 class _StepRun:
-    """A step on given arrays: its jobs, stage after stage; `compiled` says whether their kernels are."""
+    """A step on given arrays: its jobs, stage after stage; `compiled` says whether their kernels are.
 
-    def __init__(self, inputs: Sequence[_Input], compiled: bool) -> None:
-        self._inputs, self._compiled = inputs, compiled
+    `stores` are the placements' from before the plan was found.
+    """
+
+    def __init__(
+        self, placements: Sequence[Placement], stores: Sequence[object], dtypes: Sequence[np.dtype[Any]], compiled: bool
+    ) -> None:
+        self._placements, self._stores, self._dtypes, self._compiled = placements, stores, dtypes, compiled
         self._found: list[tuple[Device, list[NDArray]]] = []  # of each task, in the order of their numbers
 
     def results(self, plan: StepPlan, outputs: Sequence[View]) -> list[NDArray]:
@@ -140,11 +136,13 @@ class _StepRun:
         if len(plan.stages[-1].jobs) == 1:
             device, found = self._found[-1]
             return [placed_on(device, view) for view in found]
-        return [self._joined(n, view, spans) for n, (view, spans) in enumerate(zip(outputs, plan.spans, strict=True))]
+        return [self._joined(n, *each) for n, each in enumerate(zip(outputs, plan.holders, strict=True))]
 
     def _stage(self, stage: Stage) -> list[tuple[Array, ...]]:
         """Compute the jobs of one stage, on their devices side by side."""
-        jobs, devices = stage.jobs, [job.device for job in stage.jobs]
+        jobs, devices = stage.jobs, stage.devices
+        if stage.is_there and self._compiled:
+            return threads.in_turn(devices, [partial(self._at_once, job) for job in jobs])
         if stage.memory == "host":
             return threads.on_all(devices, [partial(self._computed, job) for job in jobs])
         if stage.memory == "own" and not stage.is_large:
@@ -174,6 +172,7 @@ class _StepRun:
             first = list[tuple[Device, Callable[[], None]]]()
             for n, (job, arrays) in enumerate(zip(jobs, reads, strict=True)):
                 if job.portions:
+                    assert job.memory is not None
                     rooms[n] = memory = job.memory()
                     first.append((job.device, partial(job.portions[0].launch, job.device, arrays, memory)))
             hand([device for device, _ in first], [do for _, do in first])
@@ -193,6 +192,14 @@ class _StepRun:
     def _computed(self, job: Job) -> tuple[Array, ...]:
         return self._launched(job, self._reads(job))
 
+    def _at_once(self, job: Job) -> tuple[Array, ...]:
+        """Launch a job to which nothing must be brought."""
+        return self._launched(job, [self._seen(one, way) for one, way in zip(job.task.reads, job.ways, strict=True)])
+
+    def _seen(self, one: Any, way: Any) -> NDArray:
+        """Give the view of what is read where a device, or the host, has it."""
+        return seen(self._placements[one.input].shards[way.holder].memory, way.box, self._dtypes[one.input])
+
     def _launched(self, job: Job, arrays: Sequence[NDArray], memory: NDArray | None = None) -> tuple[Array, ...]:
         """Launch a job, or all but the first portion, which put something into memory already."""
         if job.room is None:
@@ -201,8 +208,9 @@ class _StepRun:
             for portion in job.portions[1:]:
                 portion.launch(job.device, arrays, memory)
         else:
+            assert job.memory is not None
             memory = job.memory()
-            job.kernel(job.device, arrays, memory[job.place()])
+            job.kernel(job.device, arrays, memory[job.place])
         return (make(memory, job.device),)
 
     def _reads(self, job: Job) -> list[NDArray]:
@@ -223,11 +231,11 @@ class _StepRun:
                     some, view = self._partials(one, job.device)
                 else:
                     assert isinstance(one, Window)
-                    placement, dtype, stores = self._inputs[one.input]
                     if way.holder is not None and not way.moves:
-                        views.append(seen(placement.shards[way.holder].memory, way.box, dtype))
+                        views.append(self._seen(one, way))
                         continue
-                    each.append(Bringing(placement, dtype, way, job.device, stores))
+                    n = one.input
+                    each.append(Bringing(self._placements[n], self._dtypes[n], way, job.device, self._stores[n]))
                     some, view = planned(each[-1])
                 copies += some
                 views.append(view)
@@ -247,15 +255,15 @@ class _StepRun:
         first = sources[0][1]
         stacked = transfer.empty((len(sources), *first.shape), first.dtype, device)
         copies = [Copy(giver, view, device, stacked[n, ...]) for n, (giver, view) in enumerate(sources)]
+        carry([copy for copy in copies if copy.giver is device])  # which waits for nobody
+        copies = [copy for copy in copies if copy.giver is not device]
         return copies, stacked if isinstance(one, Stack) else stacked[0, ...]
 
-    def _joined(self, n: int, view: View, spans: Sequence[list[Spans]]) -> NDArray:
+    def _joined(self, n: int, view: View, holders: Holders) -> NDArray:
         """Give the view of an output, of which each device has a box."""
-        shards = []
-        for (device, found), (room, own) in zip(self._found[-len(spans) :], spans, strict=True):
-            shards.append(Shard(device, flat(found[n], device), room, own))
-            shards[-1].valid = own
-        return view_on(shards, view.shape, view.dtype)
+        each = zip(holders.each, self._found[-len(holders.each) :], strict=True)
+        shards = [Shard(at, flat(found[n], at), *spans) for (at, *spans), (_, found) in each]
+        return view_on(shards, view.shape, view.dtype, holders=holders)
 
 
 class Distributed:

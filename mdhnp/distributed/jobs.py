@@ -18,8 +18,8 @@ from mdhnp.distributed.choose import Chosen, Operand, halos
 from mdhnp.distributed.exchange import AT_ONCE
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.portions import portions
-from mdhnp.distributed.spans import NOTHING, Spans, spans_of
-from mdhnp.distributed.ways import Holders, Way, way_to
+from mdhnp.distributed.spans import NOTHING, spans_of
+from mdhnp.distributed.ways import Held, Holders, Way, way_to
 from mdhnp.mdh import Computation, Task, View, Window
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, within
@@ -43,24 +43,25 @@ class Job(NamedTuple):
     task: Task
     room: Region | None
     ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
+    memory: Callable[[], NDArray] | None  # makes new memory of what there is room for
+    place: tuple[slice, ...]  # where in that the result lies
     portions: tuple["JobPortion", ...] = ()  # computed while a halo is on its way, then the others; none: all at once
+
+    @classmethod
+    def of(
+        cls, device: Device, kernel: DeviceCall, task: Task, room: Region | None, ways: tuple[Way | None, ...]
+    ) -> Self:
+        if room is None:
+            return cls(device, kernel, task, None, ways, None, ())
+        shape, dtype = tuple([r.stop - r.start for r in room]), task.mdhom.outputs[0].dtype
+        pairs = zip(task.writes[0], room, strict=True)
+        place = tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
+        return cls(device, kernel, task, room, ways, transfer.maker(shape, dtype, device), place)
 
     @property
     def awaits(self) -> bool:
         """Whether anything must be brought to it."""
         return any([way is None or way.holder is None or way.moves for way in self.ways])
-
-    def memory(self) -> NDArray:
-        """Give new memory of what there is room for."""
-        assert self.room is not None
-        shape = tuple([r.stop - r.start for r in self.room])
-        return transfer.empty(shape, self.task.mdhom.outputs[0].dtype, self.device)
-
-    def place(self) -> tuple[slice, ...]:
-        """Say where in that the result lies."""
-        assert self.room is not None
-        pairs = zip(self.task.writes[0], self.room, strict=True)
-        return tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
 
 
 class JobPortion(NamedTuple):
@@ -82,7 +83,9 @@ class Stage(NamedTuple):
     """Jobs that are done side by side, each on its device."""
 
     jobs: tuple[Job, ...]
+    devices: tuple[Device, ...]
     awaiting: tuple[bool, ...]  # of each whether anything must be brought to it
+    is_there: bool  # whether all devices have memory of their own, and all that they read in it
     memory: Literal["host", "own", "mixed"]  # where all devices work
     is_large: bool  # whether more moves to one of them than is brought at once
 
@@ -90,9 +93,12 @@ class Stage(NamedTuple):
     def of(cls, jobs: Sequence[Job]) -> Self:
         own = {job.device.own_memory for job in jobs}
         moves = [move for job in jobs for way in job.ways if way is not None for move in way.moves]
+        awaiting = tuple([job.awaits for job in jobs])
         return cls(
             tuple(jobs),
-            tuple([job.awaits for job in jobs]),
+            tuple([job.device for job in jobs]),
+            awaiting,
+            own == {True} and not any(awaiting),
             "mixed" if len(own) > 1 else "own" if True in own else "host",
             any([move.source.nbytes(move.source.whole) > AT_ONCE for move in moves]),
         )
@@ -102,8 +108,8 @@ class StepPlan(NamedTuple):
     """The stages of a step, one after the other, and what devices have of its outputs afterwards."""
 
     stages: tuple[Stage, ...]
-    #: Of each output and device, the spans that its memory is for, and those that it gives; none of a single one.
-    spans: tuple[tuple[list[Spans], ...], ...]
+    #: Of each output, what each device has; none of a single one.
+    holders: tuple[Holders, ...]
 
 
 class Given(NamedTuple):
@@ -130,20 +136,18 @@ def plan(
         device = members[chosen.devices[task.part]]
         ways = tuple([_way(one, inputs, holders, device) for one in task.reads])
         room = None if rooms is None else rooms[task.part]
-        made = Job(device, kernel(task.mdhom), task, room, ways)
+        made = Job.of(device, kernel(task.mdhom), task, room, ways)
         brought = sum([m.source.nbytes(m.source.whole) for way in ways if way is not None for m in way.moves])
         is_short = brought < LARGE_HALO and seconds(work(task.mdhom), machines[chosen.devices[task.part]]) < LONG
         if room is None or is_short or len(chosen.partition.dims) > 1:
             return made
         parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, ways, inputs))
         pairs = [(kernel(p.mdhom), p) for p in parts]
-        return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place(), p.writes)) for k, p in pairs]))
+        return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place, p.writes)) for k, p in pairs]))
 
     stages = tuple([Stage.of([*map(job, stage)]) for stage in chosen.partition.stages])
     last = stages[-1].jobs if len(stages[-1].jobs) > 1 else ()
-    return StepPlan(
-        stages, tuple([tuple([_spans(view, n, each) for each in last]) for n, view in enumerate(h.outputs)])
-    )
+    return StepPlan(stages, tuple([_holders(view, n, last) for n, view in enumerate(h.outputs)] if last else []))
 
 
 def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[Given], n: int, region: Region) -> bool:
@@ -151,7 +155,7 @@ def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[Given],
     one, way = task.reads[n], ways[n]
     if way is None or not isinstance(one, Window):
         return isinstance(one, int)
-    box, (_, each), _ = operands[one.input]
+    box, each = operands[one.input].box, operands[one.input].holders.each
     if way.holder is None or not way.moves:  # what comes from the host comes first
         return all([each[move.holder].device is None for move in way.moves])
     wanted = within(one.region, region)
@@ -159,9 +163,10 @@ def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[Given],
     return inside and holds(each[way.holder].valid, box, wanted)
 
 
-def _spans(view: View, n: int, job: Job) -> list[Spans]:
-    region = job.task.writes[n]
-    return spans_of(view.shape, view.dtype.itemsize, job.room or region, region)
+def _holders(view: View, n: int, jobs: Sequence[Job]) -> Holders:
+    pairs = [(job, job.task.writes[n]) for job in jobs]
+    spans = [spans_of(view.shape, view.dtype.itemsize, job.room or region, region) for job, region in pairs]
+    return Holders([Held(job.device, room, own, own) for job, (room, own) in zip(jobs, spans, strict=True)])
 
 
 def _way(one: Read, operands: Sequence[Given], holders: dict[int, Holders], device: Device) -> Way | None:
@@ -171,15 +176,15 @@ def _way(one: Read, operands: Sequence[Given], holders: dict[int, Holders], devi
     box, _, first = operands[one.input]
     found = way_to(holders[first], box, one.region, device)
     if found.valid is not None and found.holder is not None:
-        nbytes, each = holders[first]
-        held = each[found.holder]._replace(valid=found.valid)
-        holders[first] = nbytes, (*each[: found.holder], held, *each[found.holder + 1 :])
+        each = [*holders[first].each]
+        each[found.holder] = each[found.holder]._replace(valid=found.valid)
+        holders[first] = Holders(each)
     return found
 
 
 def spread(group: Group, operand: Given) -> Operand:
     """Say what each device has of an input."""
-    shards = {held.device: held for held in operand.holders[1]}
+    shards = {held.device: held for held in operand.holders.each}
     return Operand(
         operand.box,
         tuple([shards[d].valid if d in shards else NOTHING for d in group.members]),

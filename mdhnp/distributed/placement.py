@@ -8,6 +8,7 @@ addresses those that some spans have (`spans.py`).
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,24 @@ class Shard:
     what came from others may not have arrived.
     """
 
-    __slots__ = ("device", "failures", "memory", "own", "room", "valid")
+    __slots__ = ("_waiting", "device", "failures", "memory", "own", "room", "valid")
 
     def __init__(
-        self, device: Device | None, memory: View, room: Spans | None = None, own: Spans | None = None
+        self,
+        device: Device | None,
+        memory: View,
+        room: Spans | None = None,
+        own: Spans | None = None,
+        valid: Spans | None = None,
     ) -> None:
         self.device, self.memory = device, memory
         self.room = room or stretch(0, memory.nbytes)
-        self.own, self.valid = own or self.room, self.room
+        self.own, self.valid = own or self.room, valid or self.room
+        self._waiting = None if device is None else waiting(device)
         self.failures = self.failures_now()
 
     def failures_now(self) -> int:
-        return 0 if self.device is None else waiting(self.device).failures
+        return 0 if self._waiting is None else self._waiting.failures
 
 
 class Placement(Addresses):
@@ -58,22 +65,33 @@ class Placement(Addresses):
     may not have arrived.
     """
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Shard], holders: Holders | None = None) -> None:
         self.shards = tuple(shards)
-        self.nbytes = max([shard.own[0].end for shard in shards], default=0)
+        self._holders = holders or Holders([Held(s.device, s.room, s.own, s.valid) for s in shards])
+        self.nbytes = self._holders.nbytes
         super().__init__(max(self.nbytes, 1))
         self._at_work = 0
         self.stores = object()
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
+    def box(self, view: View) -> StridedBox:
+        """Say where a view's elements are."""
+        return StridedBox(view.__array_interface__["data"][0] - self.start, view.shape, view.strides, view.itemsize)
+
     def holders(self) -> Holders:
-        """Give what each holder has, as of now."""
-        for shard in self.shards:
+        """Give what each holder has, as of now: the same object as long as that does not change."""
+        each, before = list[Held](), self._holders
+        for shard, held in zip(self.shards, before.each, strict=True):
             if (failures := shard.failures_now()) != shard.failures:
                 self.stores = object()  # at first: what is being brought here is not known to arrive
                 shard.valid = shard.own
                 shard.failures = failures
-        return self.nbytes, tuple([Held(s.device, s.room, s.own, self.valid(s)) for s in self.shards])
+            own, valid = shard.own, self.valid(shard)
+            same = own is held.own and valid is held.valid
+            each.append(held if same else Held(shard.device, shard.room, own, valid))
+        if not all(map(is_, each, before.each)):
+            self._holders = before = Holders(each)
+        return before
 
     def valid(self, shard: Shard) -> Spans:
         """Give the bytes of a shard that are known to be the array's."""
@@ -125,11 +143,15 @@ class Placement(Addresses):
 
 
 def view_on(
-    shards: Sequence[Shard], shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None
+    shards: Sequence[Shard],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    strides: Sequence[int] | None = None,
+    holders: Holders | None = None,
 ) -> View:
     """Give the view of a new placement, all of it; without strides, in C order."""
     try:
-        placement = Placement(shards)
+        placement = Placement(shards, holders)
     except OSError:
         nbytes = max([shard.own[0].end for shard in shards])
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
@@ -150,8 +172,7 @@ def placement_of(view: View) -> Placement:
 
 def box_of(view: View) -> StridedBox:
     """Say where a view's elements are in its placement."""
-    start = view.__array_interface__["data"][0] - placement_of(view).start
-    return StridedBox(start, view.shape, view.strides, view.itemsize)
+    return placement_of(view).box(view)
 
 
 # Placements of what there is.
@@ -169,12 +190,12 @@ class _Bytes:
 
 
 def flat(view: View, device: Device | None) -> View:
-    """Give the bytes that a view spans, of the host's memory or of a device's own."""
+    """Give the bytes that a view spans, of the host's memory or of a device's own: itself, if in C order there."""
     if not view.size:
         return np.empty(0, np.uint8)
     if device is None or not device.own_memory:
         return np.asarray(_Bytes(view))
-    return resident.bytes_of(view)
+    return view if view.flags.c_contiguous else resident.bytes_of(view)
 
 
 def placed_on(device: Device | None, view: View) -> View:

@@ -5,6 +5,7 @@ already is not moved; of anything else only those elements that are asked for. P
 copies them.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from mdhnp.distributed.boxes import StridedBox, around, holds, split
@@ -22,8 +23,21 @@ class Held(NamedTuple):
     valid: Spans  # what is there
 
 
-#: An array's bytes, and what each of its holders has.
-Holders = tuple[int, tuple[Held, ...]]
+class Holders:
+    """What each of an array's holders has, and the array's bytes. Plans are found by it, so it is hashed once."""
+
+    __slots__ = ("_hash", "each", "nbytes")
+
+    def __init__(self, each: Iterable[Held]) -> None:
+        self.each = tuple(each)
+        self.nbytes = max([held.own[0].end for held in self.each], default=0)
+        self._hash = hash(self.each)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Holders) and self.each == other.each
 
 
 class Move(NamedTuple):
@@ -79,7 +93,7 @@ def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
         thin = _inside(array, box._replace(shape=few), device)
         strides = [s if given else 0 for s, given in zip(thin.box.strides, box.strides, strict=True)]
         return thin._replace(box=thin.box._replace(shape=box.shape, strides=tuple(strides)))
-    for n, held in enumerate(array[1]):
+    for n, held in enumerate(array.each):
         readable = held.device is device or not (is_apart(held.device) or is_apart(device))
         if readable and holds(held.room, box, box.whole):
             if held.device is device:
@@ -97,10 +111,10 @@ def is_apart(device: Device | None) -> bool:
 def _with_halo(array: Holders, box: StridedBox, region: Region, device: Device | None) -> Way | None:
     """Say how a region that goes on at the array's other end comes to a device that has room for it; None: to none."""
     lying = zip(box.shape, box.strides, StridedBox.new(box.shape, box.itemsize).strides, strict=True)
-    if box.start or box.nbytes(box.whole) != array[0] or any([n > 1 and s != t for n, s, t in lying]):
+    if box.start or box.nbytes(box.whole) != array.nbytes or any([n > 1 and s != t for n, s, t in lying]):
         return None
     axis = next((a for a, n in enumerate(box.shape) if n > 1), 0)
-    for n, held in enumerate(array[1]):
+    for n, held in enumerate(array.each):
         for turn in (0, box.shape[axis]):
             along = slice(region[axis].start - turn, region[axis].stop - turn)
             turned = (*region[:axis], along, *region[axis + 1 :])
@@ -112,12 +126,12 @@ def _with_halo(array: Holders, box: StridedBox, region: Region, device: Device |
 
 def _completed(array: Holders, n: int, box: StridedBox, region: Region) -> Way:
     """Say what moves to the room of a holder beside what is there; beyond the array's end, of the other end."""
-    held, moves = array[1][n], list[Move]()
+    held, moves = array.each[n], list[Move]()
     wanted = hull(held.valid, around(held.room, box, region))
     for lacking in beyond(wanted, held.valid):
         some = StridedBox.of_bytes(lacking)
         moves += _moves(
-            array, some._replace(start=some.start % array[0]), held.device, some.within(held.room, some.whole), n
+            array, some._replace(start=some.start % array.nbytes), held.device, some.within(held.room, some.whole), n
         )
     return Way(tuple(moves), n, 0, box.within(held.room, region), wanted if moves else None)
 
@@ -129,11 +143,11 @@ def _moves(
 
     With `into` that is room of the n-th holder, beside what it has, and they come from others.
     """
-    left, found, count = [] if 0 in box.shape else [box.whole], list[Move](), len(array[1])
-    first = next((n for n, held in enumerate(array[1]) if held.device is device), 0)
+    left, found, count = [] if 0 in box.shape else [box.whole], list[Move](), len(array.each)
+    first = next((n for n, held in enumerate(array.each) if held.device is device), 0)
     for n in (*range(first, count), *range(first)):  # not all the same one first, which serves one at a time
         if n != into:
-            held = array[1][n]
+            held = array.each[n]
             some, left = split(box, left, held.valid if held.device is device else held.own)
             found += [Move(n, box.within(held.room, region), target.part(region)) for region in some]
     assert not left, "a placement has a hole"

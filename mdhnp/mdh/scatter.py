@@ -61,7 +61,10 @@ class Sorting(NamedTuple):
         order, begin = np.empty(elements.size, INDEX), np.empty(self.extent + 1, INDEX)
         numbers = np.ascontiguousarray(elements, INDEX).reshape(-1)
         if not (whole or _inside(elements, self.extent).all()) or not _group(numbers, order, begin, system.cores()):
-            where = tuple([int(p) for p in np.argwhere(~_inside(elements, self.extent))[0]])
+            outside = np.argwhere(~_inside(elements, self.extent)).tolist()
+            if not outside:
+                raise RuntimeError(f"{self.name}: indices were changed, by another thread, while they were read")
+            where = tuple(outside[0])
             raise IndexError(
                 f"{self.name}: index {int(elements[where])} at position {where} is out of bounds for "
                 f"{self.target}, which has {self.extent} elements"
