@@ -156,16 +156,16 @@ def carry(
 
     `meanwhile` is called when these are, `arrived` when all that goes to a device is ahead of what it is given next.
     They go `beside` what devices are given meanwhile, or in turn, which takes less time. What a device moves in its own
-    memory may be such a piece of the same call, so that comes after those.
+    memory it moves meanwhile, too, but for such a piece of the same call, a halo.
     """
-    passing, within = list[_Passing](), dict[Device, list[Copy]]()
+    passing, own, late = list[_Passing](), list[Copy](), dict[Device, list[Copy]]()
     for one in copies:
         giver, source, device, target = one
         if giver is not None and device is not None and giver is not device:
             for exchanges in _watching.get():
                 exchanges.append(Exchange(giver, device, source.nbytes))
         if giver is device and giver is not None:
-            within.setdefault(giver, []).append(one)
+            own.append(one)
         elif giver is None or not is_apart(giver):
             _put(giver, source, device, target)
         elif source.nbytes <= AT_ONCE and device is not None and is_apart(device):
@@ -176,13 +176,23 @@ def carry(
             with named(giver):
                 target[...] = _downloaded(giver, source)
 
+    changing = {id(resident.block_of(one.target)) for one in passing}
+
+    def begun() -> None:
+        for one in own:
+            if one.giver is not None and is_apart(one.giver) and id(resident.block_of(one.source)) in changing:
+                late.setdefault(one.giver, []).append(one)
+            else:
+                _put(*one)
+        meanwhile()
+
     def end(device: Device) -> None:
-        for one in within.pop(device, ()):
+        for one in late.pop(device, ()):
             _put(*one)
         arrived(device)
 
-    _pass(passing, meanwhile, end, beside)
-    for device in list(within):
+    _pass(passing, begun, end, beside)
+    for device in list(late):
         end(device)
 
 

@@ -255,8 +255,6 @@ class _StepRun:
         first = sources[0][1]
         stacked = transfer.empty((len(sources), *first.shape), first.dtype, device)
         copies = [Copy(giver, view, device, stacked[n, ...]) for n, (giver, view) in enumerate(sources)]
-        carry([copy for copy in copies if copy.giver is device])  # which waits for nobody
-        copies = [copy for copy in copies if copy.giver is not device]
         return copies, stacked if isinstance(one, Stack) else stacked[0, ...]
 
     def _joined(self, n: int, view: View, holders: Holders) -> NDArray:

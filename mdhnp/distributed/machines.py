@@ -48,13 +48,15 @@ def weights(group: Group) -> tuple[float, ...]:
 
 
 def machines(group: Group) -> tuple[Machine, ...]:
-    equal, handing, found = _equal(group), _handing(group) / len(group.members), []
+    """Return what the devices give; handing something to one of its own memory, without threads, is a launch."""
+    equal, found = _equal(group), []
+    threads_take = None if all([d.own_memory for d in group.members]) else _handing(group) / len(group.members)
     for device in group.members:
         m = device.caps.machine if equal else machine_of(device, large=True)
         # By way of the host, or read and written there.
         byte = max(1 / m.sending.bandwidth + 1 / m.receiving.bandwidth, 2 / m.memory)
         fetching = Link(_ASKING + m.sending.start + m.receiving.start, 1 / byte)
-        found.append(replace(m, fetching=fetching, handing=handing))
+        found.append(replace(m, fetching=fetching, handing=m.launch if threads_take is None else threads_take))
     return tuple(found)
 
 

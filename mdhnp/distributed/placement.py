@@ -199,7 +199,8 @@ def flat(view: View, device: Device | None) -> View:
 
 
 def placed_on(device: Device | None, view: View) -> View:
-    return view_on([Shard(device, flat(view, device))], view.shape, view.dtype, view.strides)
+    strides = None if view.flags.c_contiguous else view.strides
+    return view_on([Shard(device, flat(view, device))], view.shape, view.dtype, strides)
 
 
 def lent(a: Any) -> View:
