@@ -14,7 +14,7 @@ from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry
-from mdhnp.calls.indices import looking, stand_ins
+from mdhnp.calls.indices import preparing, stand_ins
 from mdhnp.calls.operands import fallback, is_sparse, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Routine, described
 from mdhnp.calls.steps import CallRequest, at_precision
@@ -159,10 +159,8 @@ def _planned(
     if held:  # where the operands are
         held = held if given.device is None else on_device(held, given.device, routine.convert)
         take = lambda read: (*(read if computed.take is None else computed.take(read)), *held)  # noqa: E731
-    looks = None
-    if computed.sortings or any([step.mdhom.last.looked_at for step in computed.graph.steps]):
-        take, looks = looking(computed.graph, computed.sortings, take, given.device)
+    prepare = preparing(computed.graph, computed.sortings, given.device)
     inputs = (*computed.inputs(arrays), *held, *stand_ins(computed.sortings))
     layouts = tuple([(Layout.of(a), a.dtype) for a in inputs])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()
-    return computed if start is None else (Entry(start, take, computed.give, looks), start.kept)
+    return computed if start is None else (Entry(start, take, computed.give, prepare), start.kept)

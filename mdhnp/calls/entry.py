@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from mdhnp.calls.operands import scalar
-from mdhnp.calls.plans import Plan
+from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.warning import warn
 
 Array = npt.NDArray[Any]
@@ -79,20 +79,20 @@ class Entry:
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
     is to enqueue these; see `store.repeat`. `host` is a function of NumPy's and the number of its calls, in a list,
     where all that a call does is to call that. If there is a watcher, it is told of one such call in `_EACH`: `unseen`
-    is how many there may be before. What `looks` at indices raises IndexError for those that name no element, of which
-    NumPy's functions raise one themselves.
+    is how many there may be before. `prepare` is what kernels need before them, and NumPy's functions do not
+    (`indices.preparing`).
     """
 
-    __slots__ = ("_give", "_looks", "_now", "_take", "free", "host", "owners", "unseen")
+    __slots__ = ("_give", "_now", "_prepare", "_take", "free", "host", "owners", "unseen")
 
     def __init__(
         self,
         start: Start,
         take: Callable[[Sequence[Array]], Sequence[Array]] | None,
         give: Callable[[Sequence[Any]], Any] | None,
-        looks: Callable[[Sequence[Array]], None] | None = None,
+        prepare: Callable[[Sequence[Array]], Sequence[Array]] | None = None,
     ) -> None:
-        self._take, self._give, self._looks = take, give, looks
+        self._take, self._give, self._prepare = take, give, prepare
         self.owners: tuple[weakref.ref[Any], ...] = ()
         self.put(start.plan, start.watcher)
 
@@ -107,7 +107,7 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
-        plain = self._take is self._give is self._looks is None
+        plain = self._take is self._give is self._prepare is None
         self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
         seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
         self.host = getattr(plan, "host", None) if seen else None
@@ -117,16 +117,16 @@ class Entry:
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""
-        arrays = operands if self._take is None else self._take(operands)
         plan, watcher = self._now
-        if self._looks is not None:
-            self._looks(arrays)
-        if watcher is None:
-            results = plan.run(arrays)
-        else:
+        like, begin = 0, 0.0
+        if watcher is not None:
             like, self.unseen = _EACH - (self.unseen or 0), _EACH - 1
             begin = time.perf_counter()
-            results = plan.run(arrays)
+        arrays = operands if self._take is None else self._take(operands)
+        if self._prepare is not None and type(plan) is not ByNumpy:
+            arrays = self._prepare(arrays)
+        results = plan.run(arrays)
+        if watcher is not None:
             watcher.saw(self, plan, time.perf_counter() - begin, like)
         if self._give is not None:
             return self._give(results)

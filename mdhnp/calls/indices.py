@@ -14,32 +14,29 @@ from mdhnp.mdh import Graph, Sorting, axes_of_indices, check_indices
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
 
-_Take = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
-_Looks = Callable[[Sequence[npt.NDArray[Any]]], None]
+_Prepare = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
 
 
-def looking(
-    graph: Graph, sortings: Sequence[Sorting], take: _Take | None, device: "Device | None"
-) -> tuple[_Take | None, _Looks | None]:
-    """Give what takes a call's inputs, and what raises IndexError where an index among them names no element.
+def preparing(graph: Graph, sortings: Sequence[Sorting], device: "Device | None") -> _Prepare | None:
+    """Give what kernels need before them: it takes a call's inputs, and gives them with what sorting makes of them.
 
-    Where an index has to be brought to the host, or is sorted, what takes the inputs does both.
-    What sorting gives are the last ones, made so that they are right. `device` is where all are. If it has memory of
-    its own it sorts those of one axis, and says how far indices reach, for which it is waited for, unless it said so of
-    the same ones before; those that may be outside are copied.
+    It raises IndexError where an index among them names no element; None where nothing is to be looked at, nor sorted.
+    `device` is where all are. If it has memory of its own it sorts those of one axis, and says how far indices reach,
+    for which it is waited for, unless it said so of the same ones before; those that may be outside are copied.
     ValueError if indices are computed by another step, where nobody could look at them, TypeError if they are on
     several devices.
     """
     steps = [(s.mdhom.last, s.inputs) for s in graph.steps if s.mdhom.last.looked_at]
+    if not steps and not sortings:
+        return None
     given = graph.given - sum([len(s.shapes) for s in sortings])
     asked = []
     for h, inputs in steps:
         made = {n for n, p in enumerate(inputs) if given <= p < graph.given}
         asked.append((h, inputs, made, axes_of_indices(h, made)))
-    for h, inputs in steps:
         for number in h.looked_at:
-            name = h.inputs[number].name
             if inputs[number] >= graph.given:
+                name = h.inputs[number].name
                 raise ValueError(
                     f"{name}: indices must be given: those that the same function computes are not checked"
                 )
@@ -47,15 +44,8 @@ def looking(
                 raise TypeError("arrays on several devices cannot be indexed by arrays; bring them to one by to_device")
     away = device if device is not None and device.own_memory else None
 
-    def looks(found: Sequence[npt.NDArray[Any]]) -> None:
-        for h, inputs in steps:
-            check_indices(h, [found[p] for p in inputs])
-
-    if away is None and not sortings and all([p < graph.given for _, inputs in steps for p in inputs]):
-        return take, looks
-
-    def taken(operands: Sequence[Any]) -> Sequence[Any]:
-        here = _Inputs([*(operands if take is None else take(operands))], away)
+    def prepared(inputs: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
+        here = _Inputs([*inputs], away)
         found = here.found
         for s in sortings:
             view = found[s.source]
@@ -64,17 +54,17 @@ def looking(
             else:
                 sent = s.sort(here.read(s.source))
                 found += sent if away is None else [away.memory.upload(away, each) for each in sent]
-        for h, inputs, made, axes in asked:
-            if axes is not None and all([here.inside(inputs[n], axis) for n, axis in axes.items()]):
+        for h, places, made, axes in asked:
+            if axes is not None and all([here.inside(places[n], axis) for n, axis in axes.items()]):
                 continue
             sources = h.index_sources  # also those by which others are read that are looked at
             arrays = [
-                here.read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(inputs)
+                here.read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(places)
             ]
             check_indices(h, arrays, made)  # type: ignore[arg-type]  # others are not read
         return found
 
-    return taken, None
+    return prepared
 
 
 class _Inputs:

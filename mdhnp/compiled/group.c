@@ -1,4 +1,5 @@
-/* Grouping positions by whole numbers, in as many steps as there are of both. Its twin in Python is in mdh/scatter.py.
+/* Whether whole numbers are indices, and grouping positions by them, in as many steps as there are of both. Twins in Python
+   are in mdh/indices.py and mdh/scatter.py.
 
    Counters that no cache near a core holds would be waited for at each number, and places in the order, too: so many numbers
    are first put into parts by their leading bits, each of which then is counted where its counters and places are near.
@@ -41,6 +42,8 @@ typedef struct { /* of a group or part: at first how many numbers a thread has o
 /* What several threads work at, each on its share of the numbers. */
 typedef struct {
     const npy_intp *numbers;
+    const void *elements; /* the same of other types, to be looked at only: their bytes, and whether they have a sign */
+    int bytes, has_sign;
     npy_intp length, count;
     npy_intp *order, *begin;
     Counter *counters;   /* of each thread, of all groups or parts */
@@ -67,7 +70,7 @@ count(Work *work, int thread)
 {
     Counter *counters = work->counters + thread * counted(work);
     memset(counters, 0, counted(work) * sizeof(*counters));
-    for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
+    for (npy_intp n = share(work, thread), end = share(work, thread + 1); n < end; ++n) {
         npy_intp group = group_of(work->numbers[n], work->count);
         if (group < 0) {
             work->outside[thread] = 1;
@@ -101,7 +104,7 @@ put(Work *work, int thread)
 {
     Counter *counters = work->counters + thread * counted(work);
     npy_intp mask = ((npy_intp)1 << work->shift) - 1;
-    for (npy_intp n = share(work, thread); n < share(work, thread + 1); ++n) {
+    for (npy_intp n = share(work, thread), end = share(work, thread + 1); n < end; ++n) {
         npy_intp group = group_of(work->numbers[n], work->count), part = group >> work->shift;
         if (group < 0 || counters[part].next >= counters[part].end) {
             work->outside[thread] = 1;
@@ -195,6 +198,69 @@ ordered(Work *work)
     return all(work, put) && (work->places == NULL || all(work, order_parts));
 }
 
+/* See whether a thread's share of elements of a type are indices: with `below` added none is less than 0, which would be a
+   very large number. */
+#define LOOK(type)                                                    \
+    do {                                                              \
+        const type *elements = work->elements;                        \
+        npy_uint64 below = work->has_sign ? (npy_uint64)work->count : 0, many = (npy_uint64)work->count + below; \
+        int outside = 0;                                              \
+        for (npy_intp n = share(work, thread), end = share(work, thread + 1); n < end; ++n) \
+            outside |= (npy_uint64)elements[n] + below >= many;       \
+        work->outside[thread] = outside;                              \
+    } while (0)
+
+static void
+look(Work *work, int thread)
+{
+    switch (work->has_sign ? -work->bytes : work->bytes) {
+    case 1: LOOK(npy_uint8); break;
+    case 2: LOOK(npy_uint16); break;
+    case 4: LOOK(npy_uint32); break;
+    case 8: LOOK(npy_uint64); break;
+    case -1: LOOK(npy_int8); break;
+    case -2: LOOK(npy_int16); break;
+    case -4: LOOK(npy_int32); break;
+    default: LOOK(npy_int64); break;
+    }
+}
+
+static int
+threads_for(long threads, npy_intp length)
+{
+    npy_intp most = length / SHARE < THREADS ? length / SHARE : THREADS;
+    return threads > most ? (most < 1 ? 1 : (int)most) : threads < 1 ? 1 : (int)threads;
+}
+
+static PyObject *
+inside(PyObject *module, PyObject *const *operands, Py_ssize_t given)
+{
+    if (given != 3 || !PyArray_Check(operands[0]) || !PyArray_ISCARRAY_RO((PyArrayObject *)operands[0])
+        || !PyArray_ISINTEGER((PyArrayObject *)operands[0]) || !PyLong_Check(operands[1]) || !PyLong_Check(operands[2])) {
+        PyErr_SetString(PyExc_TypeError, "inside takes an array of integers in C order, how many elements they index; threads");
+        return NULL;
+    }
+    PyArrayObject *elements = (PyArrayObject *)operands[0];
+    Work work = {
+        .elements = PyArray_DATA(elements), .bytes = (int)PyArray_ITEMSIZE(elements),
+        .has_sign = PyArray_ISSIGNED(elements), .length = PyArray_SIZE(elements), .count = PyLong_AsSsize_t(operands[1]),
+    };
+    long threads = PyLong_AsLong(operands[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    work.threads = threads_for(threads, work.length);
+    int found;
+    Py_BEGIN_ALLOW_THREADS
+    found = all(&work, look);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(found);
+}
+
+PyDoc_STRVAR(inside_doc,
+"inside(elements, count, threads)\n--\n\n"
+"Whether all elements are indices of an axis of so many, those less than 0 from its end.\n\n"
+"So many threads look at them at most, fewer where they are few.");
+
 static PyObject *
 group(PyObject *module, PyObject *const *operands, Py_ssize_t given)
 {
@@ -205,15 +271,14 @@ group(PyObject *module, PyObject *const *operands, Py_ssize_t given)
         return NULL;
     }
     npy_intp length = PyArray_DIM((PyArrayObject *)operands[0], 0), groups = PyArray_DIM((PyArrayObject *)operands[2], 0) - 1;
-    long threads = PyLong_AsLong(operands[3]), most = length / SHARE < THREADS ? (long)(length / SHARE) : THREADS;
+    long threads = PyLong_AsLong(operands[3]);
     if (threads == -1 && PyErr_Occurred())
         return NULL;
-    threads = threads > most ? most : threads;
     int apart = groups > NEAR && length >= MANY && (npy_uint64)length >> POSITION_BITS == 0;
     Work work = {
         .numbers = PyArray_DATA((PyArrayObject *)operands[0]), .length = length, .count = groups,
         .order = PyArray_DATA((PyArrayObject *)operands[1]), .begin = PyArray_DATA((PyArrayObject *)operands[2]),
-        .threads = threads < 1 ? 1 : (int)threads,
+        .threads = threads_for(threads, length),
     };
     while (apart && (groups - 1) >> work.shift >= PARTS)
         ++work.shift;
@@ -242,6 +307,7 @@ PyDoc_STRVAR(group_doc,
 "at most, fewer where numbers are few.");
 
 PyMethodDef groupers[] = {
+    {"inside", (PyCFunction)(void (*)(void))inside, METH_FASTCALL, inside_doc},
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, group_doc},
     {NULL, NULL, 0, NULL},
 };

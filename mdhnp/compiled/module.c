@@ -77,7 +77,7 @@ PyInit__native(void)
     if (made == NULL || launcher == NULL || enqueuer == NULL || method == NULL || lease == NULL
         || PyModule_AddObjectRef(made, "Launcher", launcher) < 0 || PyModule_AddObjectRef(made, "Enqueuer", enqueuer) < 0
         || PyModule_AddObjectRef(made, "Lease", lease) < 0 || PyModule_AddObjectRef(made, "Method", method) < 0
-        || PyModule_AddFunctions(made, groupers) < 0 || PyModule_AddIntConstant(made, "INTERFACE", 9) < 0)
+        || PyModule_AddFunctions(made, groupers) < 0 || PyModule_AddIntConstant(made, "INTERFACE", 10) < 0)
         Py_CLEAR(made);
     Py_XDECREF(launcher);
     Py_XDECREF(enqueuer);

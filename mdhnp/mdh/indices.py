@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native, system
 from mdhnp.mdh.interpret import affine, element, place
 from mdhnp.mdh.mdhom import MdHom, Segment
 from mdhnp.mdh.views import Affine, Indirect, View
@@ -73,7 +74,8 @@ def _check_segment(h: MdHom, s: Segment, arrays: Sequence[npt.NDArray[Any]]) -> 
     """Raise ValueError where a segment does not lie within its dimension, or ends before it begins."""
     source, size = h.inputs[s.source], h.extents[s.dim]
     offsets = arrays[s.source]
-    if offsets.ndim == 1 and not (np.diff(offsets) < 0).any() and offsets.size and _within(offsets, size + 1):
+    along = offsets.ndim == 1 and offsets.size > 0
+    if along and offsets[0] >= 0 and offsets[-1] <= size and (offsets[:-1] <= offsets[1:]).all():
         return
     dims = h.segmented(s)
     grid = [np.arange(h.extents[d]) if d in dims else np.asarray(0) for d in range(h.rank)]
@@ -91,11 +93,7 @@ def _check_segment(h: MdHom, s: Segment, arrays: Sequence[npt.NDArray[Any]]) -> 
 def _check(h: MdHom, view: View, axis: int, index: Indirect, arrays: Sequence[npt.NDArray[Any]]) -> None:
     number, _ = index.source
     elements, size = arrays[number], index.length
-    if (
-        _is_alone(index)
-        and elements.size
-        and (_within(elements, size) or -size <= int(elements.min()) <= int(elements.max()) < size)
-    ):
+    if _is_alone(index) and _inside(elements, size):
         return  # all of them, of which some may not be read
     beside = [0 if moves else c for c, moves in zip(index.coefficients, index.through, strict=True)]
     low, high = Affine(tuple(beside)).span(h.extents)
@@ -118,7 +116,8 @@ def _is_alone(index: Indirect) -> bool:
     return not any(index.coefficients) and not index.constant
 
 
-def _within(elements: npt.NDArray[Any], size: int) -> bool:
-    """Whether all are from 0 up to before a size, seen in one pass: negative ones are very large without a sign."""
-    unsigned = elements if elements.dtype.kind == "u" else elements.view(f"u{elements.itemsize}")
-    return int(unsigned.max()) < size
+def _inside(elements: npt.NDArray[Any], size: int) -> bool:
+    """Whether all are indices of an axis of so many elements."""
+    if native.inside is not None and elements.flags.c_contiguous:
+        return native.inside(elements, size, system.cores())
+    return not elements.size or -size <= int(elements.min()) <= int(elements.max()) < size
