@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,13 @@ from running import execute, expected, lowered
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
-from mdhnp import config
+from mdhnp import config, native
+from mdhnp.calls.entry import Entry, Start
+from mdhnp.calls.numpy_tier import NumpyFunction
+from mdhnp.calls.plans import ByNumpy
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.cost import NumpyWork
 from mdhnp.mdh import MdHom, cc, check_indices, interpret, md_hom, ps, put_indices, pw
 from mdhnp.mdh.regions import part_of
 from mdhnp.runtime.devices import Device
@@ -342,3 +347,38 @@ def test_printed() -> None:
     assert "md_hom(*, (++, + rows[i]:rows[i+1]))" in str(READINGS["sparse matrix"].mdhom())
     r = READINGS["of indices"]
     assert str(r.mdhom()) == "md_hom(id, (++,)) ∘ (t[p[q[i]]], p[q[i]], q[i]) -> y[i]"
+
+
+@pytest.mark.parametrize("dtype", np.typecodes["AllInteger"])
+def test_compiled_code_looks_at_indices_as_numpy_does(dtype: str) -> None:
+    inside = native.inside
+    if inside is None:
+        pytest.skip("no compiled code")
+    least = 0 if np.dtype(dtype).kind == "u" else -100
+    given = _RNG.integers(least, 100, (7, 40_001)).astype(dtype)  # enough for two threads
+    given[0, :2] = least, 99
+    for threads in (1, 2, 9):
+        assert inside(given, 100, threads)
+        assert inside(given[:0], 0, threads)
+        for place in (0, given.size // 2, given.size - 1):
+            for wrong in (100, *([-101, np.iinfo(dtype).min] if least else [np.iinfo(dtype).max])):
+                other = given.copy()
+                other.flat[place] = wrong
+                assert not inside(other, 100, threads)
+    for refused in ((given[:, ::2], 100, 1), (given.astype(float), 100, 1), (given, 100.0, 1), (given, 100)):
+        with pytest.raises(TypeError, match="inside takes an array of integers in C order"):
+            inside(*refused)  # type: ignore[arg-type]
+    with pytest.raises(OverflowError):
+        inside(given, 1 << 70, 1)
+
+
+def test_what_kernels_need_before_them_is_not_done_for_numpy() -> None:
+    x, looked = np.arange(3.0), list[int]()
+    h = md_hom(_same, {"i": cc}, "x[i] -> y[i]").bind(x)
+    function = NumpyFunction("numpy.negative", np.negative, NumpyWork("d", 0, 3, 48, 0))
+    entry = Entry(Start(ByNumpy(h, (), "", function, [0])), None, None, lambda a: (looked.append(1), a)[1])
+    np.testing.assert_array_equal(entry.run((x,)), -x)
+    assert not looked
+    entry.put(SimpleNamespace(run=lambda arrays: (arrays[0] + 1,)))
+    np.testing.assert_array_equal(entry.run((x,)), x + 1)
+    assert looked == [1]

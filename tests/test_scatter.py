@@ -59,11 +59,23 @@ def test_kernels_of_all_schedules(name: str, device: Device) -> None:
         _assert_equal(got, s.by_numpy(*s.arrays), f"{used}")
 
 
+@pytest.mark.parametrize("cores", [1, 2, 7])
+@pytest.mark.parametrize("name", [name for name in SCATTERINGS if name != "of nothing"])
+def test_kernels_that_put_results_where_elements_say(name: str, cores: int, device: Device) -> None:
+    s = SCATTERINGS[name]
+    h, caps = s.mdhom(), replace(device.caps, compute_units=cores)
+    steps = lowered(h)
+    used = [default(one.mdhom, caps) for one in steps]
+    assert min(cores, 2) <= used[0].work_groups <= cores
+    _assert_equal(execute(device, h, s.arrays, generate(steps, used, caps, default)), s.by_numpy(*s.arrays))
+
+
 @pytest.mark.parametrize("name", ["rows", "of two axes", "edges of a graph"])
-@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("caps", [CAPS, MATRICES, None], ids=["cpu", "gpu", "cpu, not sorted"])
 def test_procedures_read_what_there_is(name: str, caps: Any) -> None:
     s = SCATTERINGS[name]
-    h, arrays = s.as_segments()
+    h, arrays = (s.mdhom(), list(s.arrays)) if caps is None else s.as_segments()
+    caps = caps or CAPS
     steps = lowered(h)
     used = [default(one.mdhom, caps) for one in steps]
     program, built = generate(steps, used, caps, default), procedures(steps, used, caps, default)

@@ -152,7 +152,8 @@ def _planned(
 ) -> tuple[Entry, bool] | Described:
     """Describe and plan a call; gives the description where planning takes OpenCL, which was loaded for it."""
     routine: Routine = given.what[0]
-    computed = given.computed or described(given.what, arrays)  # which calls functions of users, so once
+    asked = given.computed or described(given.what, arrays)  # which calls functions of users, so once
+    computed = asked.on(devices, mode)
     if computed.sortings and given.device is not None and given.device.own_memory:
         computed = computed.in_pieces()
     take, held = computed.take, computed.constants
@@ -163,4 +164,4 @@ def _planned(
     inputs = (*computed.inputs(arrays), *held, *stand_ins(computed.sortings))
     layouts = tuple([(Layout.of(a), a.dtype) for a in inputs])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()
-    return computed if start is None else (Entry(start, take, computed.give, prepare), start.kept)
+    return asked if start is None else (Entry(start, take, computed.give, prepare), start.kept)

@@ -77,13 +77,13 @@ class Entry:
     """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
-    is to enqueue these; see `store.repeat`. `host` is a function of NumPy's and the number of its calls, in a list,
-    where all that a call does is to call that. If there is a watcher, it is told of one such call in `_EACH`: `unseen`
-    is how many there may be before. `prepare` is what kernels need before them, and NumPy's functions do not
-    (`indices.preparing`).
+    is to enqueue these once it has prepared; see `store.repeat`. `host` is a function of NumPy's and the number of its
+    calls, in a list, where all that a call does is to call that. If there is a watcher, it is told of one such call in
+    `_EACH`: `unseen` is how many there may be before. `prepare` is what kernels need before them, and NumPy's functions
+    do not (`indices.preparing`).
     """
 
-    __slots__ = ("_give", "_now", "_prepare", "_take", "free", "host", "owners", "unseen")
+    __slots__ = ("_give", "_now", "_take", "free", "host", "owners", "prepare", "unseen")
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Entry:
         give: Callable[[Sequence[Any]], Any] | None,
         prepare: Callable[[Sequence[Array]], Sequence[Array]] | None = None,
     ) -> None:
-        self._take, self._give, self._prepare = take, give, prepare
+        self._take, self._give, self.prepare = take, give, prepare
         self.owners: tuple[weakref.ref[Any], ...] = ()
         self.put(start.plan, start.watcher)
 
@@ -107,8 +107,7 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
-        plain = self._take is self._give is self._prepare is None
-        self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
+        self.free: list[Any] | None = getattr(plan, "free", None) if self._take is self._give is None else None
         seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
         self.host = getattr(plan, "host", None) if seen else None
         if self.host is not None and not (self._take is self._give is None):
@@ -123,8 +122,8 @@ class Entry:
             like, self.unseen = _EACH - (self.unseen or 0), _EACH - 1
             begin = time.perf_counter()
         arrays = operands if self._take is None else self._take(operands)
-        if self._prepare is not None and type(plan) is not ByNumpy:
-            arrays = self._prepare(arrays)
+        if self.prepare is not None and type(plan) is not ByNumpy:
+            arrays = self.prepare(arrays)
         results = plan.run(arrays)
         if watcher is not None:
             watcher.saw(self, plan, time.perf_counter() - begin, like)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import Computation, Graph, Sorting, in_pieces
+from mdhnp.mdh import Computation, Graph, MdHom, Sorting, are_few, in_pieces, scattered
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -64,6 +64,24 @@ class Described(NamedTuple):
     def graph(self) -> Graph:
         """The steps: one, of an MDH."""
         return graph_of(self.mdhom)
+
+    def sorted(self) -> "Described":
+        """The same where points are sorted by the elements that say where their results go, if any do."""
+        if not isinstance(self.mdhom, MdHom) or not self.mdhom.scatters:
+            return self
+        mdhom, sortings = scattered(self.mdhom)
+        return self._replace(mdhom=mdhom, sortings=sortings)
+
+    def on(self, devices: "Sequence[Device]", mode: Mode) -> "Described":
+        """The same as these devices compute it: CPUs put few results where elements say, others sort points by them."""
+        apart = self.sorted()
+        if apart is self or not devices:
+            return self
+        free = mode.precision != "fixed" and not mode.schedules
+        near = all([not d.several and d.kind == "cpu" and not d.own_memory for d in devices])
+        if free and near and isinstance(self.mdhom, MdHom) and are_few(self.mdhom, devices[0].caps.compute_units):
+            return self
+        return apart
 
     def in_pieces(self) -> "Described":
         """The same where points that were sorted are combined in pieces, for devices of many work-items."""

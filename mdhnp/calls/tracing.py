@@ -194,7 +194,7 @@ class Tracer:
         arrays = routine.convert(operands)
         if reason := unsupported(arrays, *dtypes):
             raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
-        computed = described(what, arrays)
+        computed = described(what, arrays).sorted()
         self.memory_limit = least_limit(self.memory_limit, memory_limit)
         inputs = tuple([self._known(a) for a in (*computed.inputs(arrays), *computed.constants)])
         inputs += tuple([view for s in computed.sortings for view in self._sorted(s, inputs[s.source])])

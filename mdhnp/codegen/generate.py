@@ -213,6 +213,8 @@ class _Build:
 def _group_offset(nest: Nest) -> Index:
     """Where the work-group's part begins: its row-major number among the groups of the reduction, times the results."""
     total, size = ZERO, ONE
+    for index in nest.h.places:
+        size = size * index.length
     for d in nest.kept:
         size = size * nest.extent(d)
     for d in reversed([d for d in range(nest.h.rank) if d not in nest.kept]):

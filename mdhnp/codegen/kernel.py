@@ -15,7 +15,7 @@ from math import prod
 from mdhnp.codegen import reduce, work_items
 from mdhnp.codegen.access import Context, Point, read
 from mdhnp.codegen.factors import declare_doubt, doubtful, watch
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import group_loops, ids, points_inside, reads_inside, step_loops, step_spans, steps_inside
@@ -54,6 +54,11 @@ def emit_tiles(c: Context) -> None:
     c = replace(c, h=as_summed(c.h, ATOMS[c.s.atom])) if c.s.atom else c
     outer = [d for d in c.global_order if d in c.kept]
     inner = [d for d in c.global_order if d in c.combined]
+    if c.h.scatters:
+        _put_identities(c)
+        with group_loops(c, c.global_order), step_loops(c):
+            accumulate(c, Accumulators(()))
+        return
     if c.combined and c.s.results == "global":
         with group_loops(c, c.global_order):
             _tile_to_output(c)
@@ -98,6 +103,19 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         if not per_tile:
             work_items.across_items(c, total)
         store_all(c, total)
+
+
+def _put_identities(c: Context) -> None:
+    """Have the work-group's part of the output begin with what is combined there changing nothing."""
+    operator = c.h.operator
+    assert operator is not None
+    assert operator.identity is not None
+    size = c.h.outputs[0].elements()
+    at = Var("e", None, 0, size - 1)
+    with c.build.up_to(at, size):
+        for view, literal in zip(c.h.outputs, operator.identity, strict=True):
+            value = reduce.start(literal, view.dtype, 1)
+            c.build.add(Store(c.buffer(view), c.output_offset + variable(at), value))
 
 
 @contextmanager

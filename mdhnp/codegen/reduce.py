@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.access import Context, Point, load, segment
+from mdhnp.codegen.access import Context, Point, load, read_back, segment, store
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import BOOL, Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
@@ -274,11 +274,23 @@ def _accumulate(
         inner = {d: run.local + offset[d] for d, run in runs.items()}
         point, local = {**at.point, **{d: c.begin(d) + o for d, o in inner.items()}}, {**at.local, **inner}
         lanes = 1 if tail else c.s.vector_width
-        results = point_values(c, c.h.scalar, replace(at, point=point, local=local, lanes=lanes))
+        at = replace(at, point=point, local=local, lanes=lanes)
+        results = point_values(c, c.h.scalar, at)
+        if c.h.scatters:
+            _combine_there(c, at, results)
+            continue
         element = position[tuple(sorted(kept.items()))]
         apply(c, targets[element], results, None if element in started else acc.seen)
         started.add(element)
     mark_seen(c, acc)
+
+
+def _combine_there(c: Context, at: Point, results: Sequence[Value]) -> None:
+    """Combine a point's results with those that wait where they go."""
+    there = [c.build.declare("there", read_back(c, n, at)) for n in range(len(results))]
+    apply(c, there, results)
+    for n, value in enumerate(there):
+        store(c, n, at, value)
 
 
 def _half(v: Value, upper: bool, lanes: int) -> Value:

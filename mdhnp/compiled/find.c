@@ -173,6 +173,22 @@ is_unseen(PyObject *entry)
     return counted;
 }
 
+/* Have Python do what an entry's kernels need before them, as looking at indices; NULL for an error. */
+static PyObject *
+prepared(PyObject *entry, PyObject *views)
+{
+    static Slot prepare_slot = {"prepare"};
+    PyObject *prepare = get_slot(&prepare_slot, entry), *found = NULL;
+    if (prepare == NULL || prepare == Py_None) {
+        PyErr_Clear();
+        found = Py_NewRef(views);
+    }
+    else if ((found = PyObject_CallOneArg(prepare, views)) != NULL)
+        Py_SETREF(found, PySequence_Tuple(found));
+    Py_XDECREF(prepare);
+    return found;
+}
+
 /* Enqueue with a free state of an entry; the views of the results, or NULL, without an error where nothing was done. */
 static PyObject *
 enqueued(PyObject *entry, PyObject *views)
@@ -185,11 +201,12 @@ enqueued(PyObject *entry, PyObject *views)
         PyErr_Clear();
         return NULL;
     }
-    PyObject *enqueuer = get_slot(&enqueuer_slot, PyList_GET_ITEM(states, last)), *state = NULL;
-    if (enqueuer == NULL)
+    PyObject *inputs = prepared(entry, views), *enqueuer = NULL, *state = NULL;
+    last = PyList_GET_SIZE(states) - 1; /* which preparing may have changed */
+    if (inputs != NULL && last >= 0 && (enqueuer = get_slot(&enqueuer_slot, PyList_GET_ITEM(states, last))) == NULL)
         PyErr_Clear();
-    else if (enqueuer != Py_None && (state = take_last(states)) != NULL) {
-        results = enqueue_for_new(enqueuer, views);
+    else if (enqueuer != NULL && enqueuer != Py_None && (state = take_last(states)) != NULL) {
+        results = enqueue_for_new(enqueuer, inputs);
         if (results != NULL && PyList_Append(states, state) < 0)
             Py_CLEAR(results);
         if (results == Py_None)
@@ -197,6 +214,7 @@ enqueued(PyObject *entry, PyObject *views)
     }
     Py_XDECREF(enqueuer);
     Py_XDECREF(state);
+    Py_XDECREF(inputs);
     Py_DECREF(states);
     return results;
 }

@@ -11,7 +11,7 @@ from mdhnp.calls.request import results
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.public import public
-from mdhnp.mdh import Function, MdHom, Pattern, cc, scattered
+from mdhnp.mdh import Function, MdHom, Pattern, cc
 from mdhnp.mdh.combine import CombineSpec, require_distributive
 from mdhnp.mdh.pattern import md_hom as pattern
 from mdhnp.mdh.pattern import whole_extents
@@ -113,8 +113,7 @@ def _describe(arrays: Arrays, computation: "ref[Computation]", *extents: tuple[s
         if spec.over and spec.check and combine.operator is not None:
             totals = [total.resolve(bound.scalar.dtypes).operator for total in spec.over]
             require_distributive(combine.operator, [t for t in totals if t is not None], apply=_applied)
-    mdhom, sortings = scattered(bound)
-    return Described(mdhom, None, results, sortings=sortings)
+    return Described(bound, None, results)
 
 
 def _applied(function: Function, values: Arrays) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from mdhnp.frontend.public import PAPER, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, combining, of_semiring
 from mdhnp.frontend.sparse import sparse_product
 from mdhnp.frontend.sparse_formats import Product
-from mdhnp.mdh import Graph, MdHom, scattered
+from mdhnp.mdh import Graph, MdHom
 from mdhnp.mdh.pattern import whole_extents
 
 Array = npt.NDArray[Any]
@@ -190,10 +190,10 @@ def _describe_indexed(
         functions, results = combining(ring, types, wanted, fixed, len(read.kept)), None
     memory = read.output[::-1] if check_order(order, arrays) == "F" else read.output
     ordered = [arrays[n] for n in read.order]
-    mdhom, sortings = scattered(indexed_product(read, memory, ordered, functions, results))
+    mdhom = indexed_product(read, memory, ordered, functions, results)
     in_order = read.order == tuple(range(len(arrays)))
     take = None if in_order else lambda given: [given[n] for n in read.order]
-    return Described(mdhom, take, _seen(memory, read.output, 1), sortings=sortings)
+    return Described(mdhom, take, _seen(memory, read.output, 1))
 
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:

@@ -24,7 +24,7 @@ from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.ordering import has_kernels, in_order
 from mdhnp.frontend.public import public
-from mdhnp.mdh import Pattern, cc, md_hom, pw, scattered, trace
+from mdhnp.mdh import Pattern, cc, md_hom, pw, trace
 from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
@@ -82,7 +82,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, unordered: b
         raise TypeError(f"weights: {weights.dtype} cannot be converted to float64 safely")
     if unordered and count is not None:
         sums = package().zeros(count, dtype=np.float64, device=device)
-        if _in_any_order("add", sums, weights, places):
+        if _in_any_order("add", sums, places, weights):
             return sums
     return call((_WEIGHED, len(counts) if count is None else count), (weights, places))
 
@@ -104,8 +104,7 @@ def _without_sign(x: Array) -> Array:
 
 
 def _describe_weighed(arrays: Sequence[NDArray], count: int) -> Described:
-    mdhom, sortings = scattered(_weighed.bind(*arrays, x=count))
-    return Described(mdhom, sortings=sortings)
+    return Described(_weighed.bind(*arrays, x=count))
 
 
 _weighed = md_hom(lambda w: w.astype(np.float64), {"i": pw("add")}, "weights[i] -> sums[x[i]]")
@@ -138,7 +137,7 @@ def at(name: str) -> Callable[..., None]:
     def function(a: Any, indices: Any, b: Any, /, *, unordered: bool = False) -> None:
         if isinstance(a, Array):
             operands = _there(ufunc, a, _whole(indices), b)
-            changed = a.size and operands[2].size
+            changed = a.size and operands[1].size
             if changed and not (unordered and _in_any_order(name, *operands)):
                 a[...] = call((_AT, name), operands)
         elif isinstance(indices, Array) or isinstance(b, Array):
@@ -178,10 +177,10 @@ def _there(ufunc: np.ufunc, a: Array, indices: Any, b: Any) -> tuple[Any, ...]:
         b = np.asarray(b, np.result_type(a.dtype, b))
     b = b if isinstance(b, Array) or is_array(b) else np.asarray(b)
     _check(ufunc, a, indices, b)
-    return a, b, indices
+    return a, indices, b
 
 
-def _in_any_order(name: str, a: Array, b: Any, indices: Any) -> bool:
+def _in_any_order(name: str, a: Array, indices: Any, b: Any) -> bool:
     """Change an Array in any order, where its device can; whether it was done."""
     if not (has_kernels(a) and has_atomics(name, a.dtype, a.device) and a._view.flags.c_contiguous):
         return False
@@ -216,13 +215,14 @@ def _rows(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> tuple[Any, ...] | No
     if indices.dtype.kind not in "iu" or b.dtype.kind not in "biufc" or complex_order or not a.flags.writeable:
         return None
     changed = prod((*indices.shape, *a.shape[1:]))
-    if not changed or (config.host != "never" and (changed <= _FEW or changed < a.size or prod(a.shape[1:]) < 4)):
+    few = changed <= _FEW or changed < a.size or prod(a.shape[1:]) < 4
+    if not changed or not a.size or (few and config.host != "never"):
         return None
     try:
         _check(ufunc, a, indices, b)
     except (TypeError, ValueError):
         return None  # NumPy's own errors
-    return addressable((a, b, indices if indices.ndim else indices.reshape(1)))
+    return addressable((a, indices if indices.ndim else indices.reshape(1), b))
 
 
 @lru_cache(maxsize=256)
@@ -232,40 +232,37 @@ def _pattern(name: str, places: int, axes: int, walked: tuple[bool, ...], common
     last = [
         d if walks else "0" for d, walks in zip([*rows, *columns][places + axes - len(walked) :], walked, strict=True)
     ]
-    read, written = ",".join(["0", *columns]), ",".join([f"indices[{','.join(rows)}]", *columns])
-    views = f"start[{read}], b[{','.join(last)}] -> a[{written}]"
+    place = ",".join([f"indices[{','.join(rows)}]", *columns])
+    views = f"start[{place}], b[{','.join(last)}] -> a[{place}]"
     combine = dict.fromkeys(rows, pw(_COMBINED[name][1])) | dict.fromkeys(columns, cc)
     return md_hom(lambda start, b: b.astype(common), combine, views)
 
 
 def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
-    a, b, indices = arrays
+    a, indices, b = arrays
     ufunc, _ = _COMBINED[name]
     common = np.result_type(a.dtype, b.dtype)
     shape = (*indices.shape, *a.shape[1:])
     walked = tuple([n == m and m != 1 for n, m in zip(b.shape, shape[len(shape) - b.ndim :], strict=True)])
     pattern = _pattern(name, indices.ndim, a.ndim - 1, walked, common)
-    small, sortings = scattered(pattern.bind(a, b, indices, indices=a.shape[0]))
-    # Elements as they were are read beside the results.
-    start = replace(small.inputs[0], accesses=small.outputs[0].accesses)
-    types = [v.dtype for v in small.inputs for _ in v.accesses]
+    totals = pattern.bind(a, indices, b, indices=a.shape[0])
+    types = [v.dtype for v in totals.inputs for _ in v.accesses]
+    finish = trace(lambda total, start, *_: ufunc(start, total).astype(a.dtype), [*totals.scalar.dtypes, *types])
+    (out,), combine = totals.outputs, totals.combine
+    if name == "add" and common.kind in "fc":  # -0.0 stays where nothing is added
+        zero = (repr((-common.type()).item()),)
+        adding = [c if c.operator is None else replace(c, operator=replace(c.operator, identity=zero)) for c in combine]
+        combine = tuple(adding)
+    mdhom = replace(totals, combine=combine, outputs=(replace(out, dtype=a.dtype),), finish=finish)
 
-    def changed(total: Any, start: Any, *others: Any) -> Any:
-        begin, end = others[-2:]
-        return np.where(begin == end, start, ufunc(start, total).astype(a.dtype))  # -0.0 stays where nothing is added
-
-    finish = trace(changed, [*small.scalar.dtypes, *types])
-    (out,) = small.outputs
-    mdhom = replace(small, inputs=(start, *small.inputs[1:]), outputs=(replace(out, dtype=a.dtype),), finish=finish)
-
-    def by_numpy(a: NDArray, b: NDArray, indices: NDArray, *_: NDArray) -> NDArray:
+    def by_numpy(a: NDArray, indices: NDArray, b: NDArray, *_: NDArray) -> NDArray:
         found = np.array(a, order="C")
         ufunc.at(found, indices, b)
         return found
 
     moved = sum([v.element_bytes for v in (*mdhom.inputs, *mdhom.outputs)])
     work = NumpyWork(a.dtype.char, 0, _SLOW * prod(shape), moved, a.nbytes)
-    return Described(mdhom, sortings=sortings, numpy=NumpyFunction(f"numpy.{name}.at", by_numpy, work))
+    return Described(mdhom, numpy=NumpyFunction(f"numpy.{name}.at", by_numpy, work))
 
 
 _AT = Routine("at", _describe_at)

@@ -24,7 +24,7 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import in_pieces
 from mdhnp.mdh.regions import Part, bounded, contiguous, is_stretch, stretches
-from mdhnp.mdh.scatter import Sorting, scattered
+from mdhnp.mdh.scatter import Sorting, are_few, scattered, scattered_partial
 from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages
 from mdhnp.mdh.tiles import Footprint, Ring, footprints, overlaps, rings, slots
 from mdhnp.mdh.trace import index, trace
@@ -33,9 +33,9 @@ from mdhnp.mdh.views import Affine, View, interleaved
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Sorting", "Stack", "Stage",
-    "Step", "Task", "View", "Window", "along", "axes_of_indices", "bounded", "canonical", "cc", "chain",
-    "check_indices", "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs", "footprints",
-    "grid", "in_pieces", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom", "overlaps",
-    "partial", "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "shares", "sized", "slots",
-    "stages", "stretches", "trace", "unfused", "whole",
+    "Step", "Task", "View", "Window", "along", "are_few", "axes_of_indices", "bounded", "canonical", "cc",
+    "chain", "check_indices", "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs",
+    "footprints", "grid", "in_pieces", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom",
+    "overlaps", "partial", "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "scattered_partial",
+    "shares", "sized", "slots", "stages", "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip

@@ -53,7 +53,7 @@ def lower(h: MdHom) -> Lowered:
     inputs = [(n, part) for n, v in enumerate(h.inputs) for part in _planes(v)]
     first = {n: place for place, (n, _) in reversed([*enumerate(inputs)])}
     inputs = [(n, v.renumbered(first)) for n, v in inputs]
-    outputs = [(n, part) for n, v in enumerate(h.outputs) for part in _planes(v)]
+    outputs = [(n, part.renumbered(first)) for n, v in enumerate(h.outputs) for part in _planes(v)]
     accesses = _slots((v.dtype, len(v.accesses)) for v in h.inputs)
     scalar = _rewrite(h.scalar, accesses)
     combine, finish = h.combine, h.finish

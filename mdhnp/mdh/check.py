@@ -43,7 +43,7 @@ def _check_counts(h: "MdHom") -> None:
             if p >= len(h.scalar.results):
                 n, a = h.accesses[p - len(h.scalar.results)]
                 for index in h.inputs[n].accesses[a]:
-                    if any(h.combine[d].kind == "pw" for d in index.dims()):
+                    if index not in h.places and any(h.combine[d].kind == "pw" for d in index.dims()):
                         raise ValueError(f"finish: {h.inputs[n].name} moves with a reduced dimension")
     if final.dtypes != tuple(v.dtype for v in h.outputs):
         raise ValueError(
@@ -111,7 +111,7 @@ def _check_sources(h: "MdHom") -> None:
         for axis, index in enumerate(view.accesses[a]):
             if not isinstance(index, Indirect):
                 continue
-            if parameter in asked:
+            if parameter in asked and index not in h.places:
                 raise ValueError(f"finish: {view.name} is read where an element of another array says")
             _check_source(h, view, index, n)
             if index.trusted and (view.boundary is not None or any(index.coefficients) or index.constant):

@@ -118,7 +118,8 @@ class MdHom(Computation):
         those with elements of an input among their indices, where what belongs to an element is combined.
     finish : Function or None
         Applied once to each combined result before it is stored: from the results and then all accesses of all inputs
-        (of which it may use those that do not move with a reduced dimension) to the outputs' values.
+        (of which it may use those that do not move with a reduced dimension, but for an output's own index) to the
+        outputs' values.
     names : tuple of str
         Dimensions as printed.
     nested : bool
@@ -203,15 +204,17 @@ class MdHom(Computation):
 
     @property
     def index_sources(self) -> tuple[int, ...]:
-        """Inputs whose elements are indices of others, in order."""
-        indices = [i for v in self.inputs if v.indirect for access in v.accesses for i in access]
+        """Inputs whose elements are indices of other arrays, in order."""
+        views = (*self.inputs, *self.outputs)
+        indices = [i for v in views if v.indirect for access in v.accesses for i in access]
         found = {i.source[0] for i in indices if isinstance(i, Indirect)} | {s.source for s in self.segments}
         return tuple(sorted(found))
 
     @property
     def looked_at(self) -> tuple[int, ...]:
         """Those of them that are looked at in each call: no boundary mode says what any number means."""
-        asked = [i for v in self.inputs if v.boundary is None for access in v.accesses for i in access]
+        views = (*self.inputs, *self.outputs)
+        asked = [i for v in views if v.boundary is None for access in v.accesses for i in access]
         found = {i.source[0] for i in asked if isinstance(i, Indirect) and not i.trusted}
         return tuple(sorted(found | {s.source for s in self.segments if not s.trusted}))
 
@@ -224,6 +227,11 @@ class MdHom(Computation):
     def scatters(self) -> bool:
         """Whether elements of an input say where results go (`scatter.py`)."""
         return any([v.indirect for v in self.outputs])
+
+    @property
+    def places(self) -> frozenset[Indirect]:
+        """Indices of outputs that elements of an input say; there is one at most."""
+        return frozenset({i for v in self.outputs for i in v.accesses[0] if isinstance(i, Indirect)})
 
     def segmented(self, s: Segment) -> tuple[int, ...]:
         """Dimensions for whose points other points of a reduced one count."""

@@ -18,6 +18,8 @@ from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, Segment
 from mdhnp.mdh.views import Access, Affine, Indirect, View, row_major
 
+#: Bytes of results, of all cores, that caches hold.
+_NEAR = 1 << 25
 #: Of the arrays that sorting gives.
 INDEX = np.dtype(np.intp)
 
@@ -158,6 +160,25 @@ def scattered(h: MdHom) -> tuple[MdHom, tuple[Sorting, ...]]:
     return mdhom, (Sorting(number, source.name, f"axis {axis} of {output.name}", index.length, source.shape),)
 
 
+def are_few(h: MdHom, cores: int) -> bool:
+    """Whether cores had better combine points where they go, each in memory of its own, than sort them before."""
+    results = sum([v.elements() * t.itemsize for v, t in zip(h.outputs, h.scalar.dtypes, strict=True)])
+    return cores * results <= _NEAR and cores * h.outputs[0].elements() <= h.points
+
+
+def scattered_partial(h: MdHom) -> MdHom:
+    """Give what computes partial results where elements of arrays say, those of one place one after the other.
+
+    They lie over places, and then over dimensions that are not reduced, in C order.
+    """
+    (index,), kept = h.places, h.dims("cc")
+    shape = (index.length, *[h.extents[d] for d in kept])
+    access = (index, *[Affine.of(d, h.rank) for d in kept])
+    types = enumerate(h.scalar.dtypes)
+    outputs = tuple([View(f"P{n}", t, shape, row_major(shape), 0, (access,)) for n, t in types])
+    return replace(h, outputs=outputs, finish=None)
+
+
 class _Moved:
     """An MDH's parts where there is one dimension of results, first, and one of sorted points for several."""
 
@@ -177,7 +198,7 @@ class _Moved:
         steps = [d for d in self._orders if i.coefficients[d]]
         still = Affine((0, *[0 if d in self._orders else i.coefficients[d] for d in self.kept]), i.constant)
         if isinstance(i, Indirect):
-            if v in self._h.outputs:
+            if i in self._h.places:
                 return Affine.of(0, self.rank)
             if steps:
                 raise ValueError(f"{v.name}: {i.show(self._h.names, self._h.inputs)} moves with what is scattered")

@@ -38,7 +38,7 @@ def longest_chain(h: MdHom) -> int:
 
 def chain_is_short(h: MdHom, s: Schedule) -> bool:
     """Whether no accumulator adds too many terms in a row."""
-    if not float_sums(h) or h.segments:  # how long these are is not known here; they are added as SciPy adds them
+    if not float_sums(h) or h.segments or h.scatters:  # how long is not known here; as SciPy and NumPy add them
         return True
     combined, tiles = h.dims("pw"), tile_counts(h.extents, s.local_tile)
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}

@@ -47,6 +47,7 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_results(h, s)
     _check_order(h, s)
     check_order(h, s)
+    _check_scattered(h, s)
     _check_segments(h, s)
     check_ahead(h, s)
     check_atom(h, s, caps)
@@ -285,9 +286,19 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
+def _check_scattered(h: MdHom, s: Schedule) -> None:
+    """What goes where elements say is added there in memory, by the only work-item of a group, whose own that is."""
+    if not h.scatters:
+        return
+    kept, waiting = h.dims("cc"), s.results == "global" and s.work_items == 1
+    whole = all([s.num_wg[d] == 1 and h.extents[d] % s.private_tile[d] == 0 for d in kept])
+    single = s.vector_dim not in h.combined and all([s.private_tile[d] == 1 for d in h.combined])
+    said = "whole private tiles, of one reduced point, of a single work-item, whose results wait in memory"
+    require(waiting and whole and single, f"outputs: elements of an input say where results go, which takes {said}")
+
+
 def _check_segments(h: MdHom, s: Schedule) -> None:
     """Points of which only some count are walked in one tile, for one point of the dimension that says which."""
-    require(not h.scatters, "outputs: elements of an input say where results go, which `mdh.scattered` sorts before")
     for one in h.segments:
         d = one.dim
         alone = s.num_wg[d] == 1 and s.local_tile[d] == h.extents[d]

@@ -6,7 +6,8 @@ would have a single one at work.
 """
 
 from collections.abc import Iterator
-from math import prod
+from dataclasses import replace
+from math import gcd, prod
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
@@ -20,6 +21,29 @@ _GROUPS, _VECTORS, _ITEMS = 16, 4, 128
 _CHAINS = 4
 #: Bytes of the widest vectors that CPUs compute with.
 _WIDEST = 64
+
+
+def scatter_schedule(h: MdHom, caps: DeviceCaps) -> Schedule:
+    """Return the schedule of what goes where elements of an array say, for CPUs.
+
+    Each core combines its share of all points where they go, in memory of its own.
+    """
+    access, (index,) = AccessPattern(h), h.places
+    private, width, near = [1] * h.rank, 1, next(iter(access.contiguous_first), -1)
+    if near >= 0:
+        lanes = max(_WIDEST // h.scalar.dtypes[0].itemsize, 1)
+        width = 1 if h.calls_text else gcd(h.extents[near], lanes)
+        private[near] = width * max([n for n in range(1, _VECTORS + 1) if h.extents[near] // width % n == 0])
+    groups, local = [1] * h.rank, list(h.extents)
+    first = max(index.dims(), key=lambda d: h.extents[d])
+    groups[first] = even_groups(h.extents[first], min(caps.compute_units, h.extents[first]))
+    local[first] = -(-h.extents[first] // groups[first])
+    order = (*access.kept, *index.dims(), *[d for d in h.combined if d not in index.dims()])
+    return replace(
+        Schedule.plain(h.extents, len(h.inputs)), num_wg=tuple(groups), local_tile=tuple(local),
+        private_tile=tuple(private), vector_dim=near if width > 1 else -1, vector_width=width, results="global",
+        private_copies=(True,) * len(h.inputs), global_order=order, local_order=order, private_order=order,
+    )  # fmt: skip
 
 
 def segment_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:

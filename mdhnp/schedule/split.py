@@ -6,15 +6,15 @@ Takes an MDH and a schedule, gives the kernels' MDHs. It must not know devices.
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import Combine, MdHom, combination, partial
+from mdhnp.mdh import Combine, MdHom, combination, partial, scattered, scattered_partial
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
 
 
 def splits(h: MdHom, s: Schedule) -> bool:
-    """Tell whether several work-groups work on the same results."""
-    return any(s.num_wg[d] > 1 for d in h.dims("pw"))
+    """Tell whether several work-groups work on the same results, or results go where elements of an input say."""
+    return h.scatters or any(s.num_wg[d] > 1 for d in h.dims("pw"))
 
 
 def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
@@ -24,7 +24,11 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
     is of the same form for all MDHs of a form.
     """
     dims = h.dims("pw")
-    return partial(h, dims[0]), combination(h, dims[0], prod(s.num_wg[d] for d in dims))
+    parts = prod(s.num_wg[d] for d in dims)
+    if h.scatters:
+        small, _ = scattered(h)
+        return scattered_partial(h), combination(small, small.segments[0].dim, parts)
+    return partial(h, dims[0]), combination(h, dims[0], parts)
 
 
 def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:
