@@ -63,6 +63,8 @@ def same(x: Any) -> Any:
 #: Scalar function, types, operator, whether it commutes, its identity.
 LAWFUL: dict[str, tuple[Callable[..., Any], str, Any, bool, Any]] = {
     "larger": (same, "f4 f2 i1 u8 ?", np.maximum, True, None),
+    "by name": (same, "f4 f2 i1 u8 ?", "max", True, None),
+    "by name, with its identity": (same, "f4 f8 i1 u1 c8 ?", "add", True, 0),
     "sum": (same, "f4 f8 f2 i1 u1 c8 ?", lambda a, b: b + a, True, 0),
     "hypotenuse": (same, "f4 f8", np.hypot, True, 0),
     "fmax": (same, "f4 i4", np.fmax, True, None),
@@ -106,6 +108,7 @@ BROKEN: dict[str, tuple[str, Any, dict[str, Any], str]] = {
     "not below 0": ("f4 i4", lambda a, b: np.maximum(a + b, 0), {}, "not associative"),
     "identity of a sum": ("f4 i4", np.add, {"identity": 1}, "add does not have this identity: 1.* ∘ "),
     "identity of a maximum": ("f4 i4", np.maximum, {"identity": 0, "name": "+"}, r"\+ does not have this identity"),
+    "identity of a name": ("f4 i4", "max", {"identity": 0}, "max does not have this identity: 0.* ∘ -"),
     "identity on one side": ("i4", lambda a, b: a, {"identity": 0}, "does not have this identity"),
     "no number": ("f4", np.maximum, {"identity": float("nan")}, "does not have this identity"),
 }  # fmt: skip

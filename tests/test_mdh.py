@@ -231,6 +231,18 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (TypeError, "single values", lambda: md_hom(np.sort, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "returned str", lambda: md_hom(lambda a: "a", {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "is no float", lambda: md_hom(float, {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (TypeError, "scalar: takes a function of values", lambda: md_hom(3, {"i": cc}, "x[i] -> y[i]")),
+    (TypeError, r"combine: takes operators by dimension.*not \['i'\]", lambda: md_hom(np.abs, ["i"], "x[i] -> y[i]")),
+    (TypeError, "views: takes text such as", lambda: md_hom(np.abs, {"i": cc}, 3)),
+    (TypeError, "pw: function: takes one of add, mul.*not 3", lambda: pw(3)),
+    (TypeError, r"scalar: must take 2 values: .* 1 positional argument but 2", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i], y[i] -> z[i]").bind(X, X)),
+    (TypeError, r"scalar: must take 1 value: .*add\(\) takes from 2", lambda: md_hom(
+        np.add, {"i": cc}, "x[i] -> z[i]").bind(X)),
+    (TypeError, r"combine operator: must take 2 tuples of 2 values: .* 1 positional", lambda: md_hom(
+        lambda a: (a, a), {"i": pw(lambda a: a)}, "x[i] -> y[], z[]").bind(X)),
+    (TypeError, "finish: must take 2 values", lambda: md_hom(
+        np.abs, {"i": cc}, "x[i] -> y[i]", finish=lambda: 0).bind(X)),
     (TypeError, "'foo' for i is no combine operator", lambda: md_hom(lambda a: a, {"i": "foo"}, "x[i] -> y[i]")),
     (TypeError, "i=5.0 is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=5.0)),
     (TypeError, "i='5' is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i="5")),

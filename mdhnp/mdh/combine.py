@@ -106,6 +106,9 @@ class CombineSpec:
         _require_line(self.name)
         if not isinstance(self.commutative, bool | None):
             raise TypeError(f"{self.kind}: commutative: takes True, False or None, not {self.commutative!r:.80}")
+        if self.kind != "cc" and not (isinstance(self.function, str | tuple | list) or callable(self.function)):
+            known = f"one of {', '.join(NAMED)}, a function of two values, or OpenCL C text"
+            raise TypeError(f"{self.kind}: function: takes {known}, not {self.function!r:.80}")
 
     def resolve(self, dtypes: Sequence[np.dtype[Any]], source: Source | None = None) -> Combine:
         """Fix the operator for results of these types, which come from a source if it is known."""
@@ -121,12 +124,19 @@ class CombineSpec:
     def _resolved(self, dtypes: Sequence[np.dtype[Any]], source: Source | None) -> Combine:
         if self.function is None:
             return CC
-        if callable(self.function):
-            return Combine(self.kind, _custom(self, self.function, source or Source(identity_function(dtypes))))
         if isinstance(self.function, str) and "{" in self.function:
             return Combine(self.kind, _of_text(self, self.function, tuple(dtypes)))
-        names = self.function if isinstance(self.function, str) else tuple(self.function)
-        return _named(self.kind, names, tuple(dtypes))
+        if callable(self.function):
+            traced = trace(self.function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
+            given = getattr(self.function, "__name__", "")
+            name = given if given and given.isprintable() else "custom"
+        else:
+            names = self.function if isinstance(self.function, str) else tuple(self.function)
+            named = _named(names, tuple(dtypes))
+            if self.identity is None and self.commutative is None and not self.name:
+                return Combine(self.kind, named)
+            name, traced = named.name, named.function
+        return Combine(self.kind, _lawful(self, name, traced, source or Source(identity_function(dtypes))))
 
 
 #: Concatenation: the results of the parts stand beside each other (a parallel, independent dimension).
@@ -139,21 +149,21 @@ cc = CombineSpec("cc")
     "every result; a tuple of such names, one a result; or an associative function of two values (of two tuples, "
     "where the MDH has several results). Or OpenCL C text, whose last function takes the left results, then the right "
     "ones, and gives the combined one (several through as many pointers after them).",
-    identity="number or tuple of numbers, optional: The neutral element of a custom function. Without one the MDH "
-    "works all the same, at some cost.",
-    commutative="bool, optional: False if a custom function must see its operands in order. By default that is found "
-    "out; text is taken not to commute.",
-    name_="str, optional: How a custom function is printed: one line.",
-    check="bool: False if a custom function's laws are not to be tried, because they hold only for values that your "
-    "arrays have.",
+    identity="number or tuple of numbers, optional: The neutral element. Without one a custom function works all the "
+    "same, at some cost; named ones have their own.",
+    commutative="bool, optional: False if operands must be seen in order. By default that is found out; text is taken "
+    "not to commute.",
+    name_="str, optional: How the operator is printed: one line.",
+    check="bool: False if laws are not to be tried, because they hold only for values that your arrays have.",
     distributes_over="str, callable or pw(...), or a list of such, optional: Operators ⊕ over which this one, ⊗, is "
     "declared to distribute: ``a ⊗ (b ⊕ c) = (a ⊗ b) ⊕ (a ⊗ c)``. Rules of :func:`mdhnp.fuse` use that. What is "
     "declared is tried, as the other laws are.",
     returns="CombineSpec: What :func:`mdhnp.md_hom` takes for a dimension.",
     raises={
         "ValueError": "If the name is not one line of printable characters; once the results' types are known, if "
-        "there is a counterexample to what a custom function has to be: associative, with this identity, and "
-        "commutative if so said.",
+        "there is a counterexample to what the operator has to be: associative, with this identity, and commutative if "
+        "so said.",
+        "TypeError": "If `function` is none of these.",
     },
     notes="""\
 The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
@@ -176,10 +186,10 @@ def pw(
     "Give the combined result of every prefix: an inclusive scan.",
     function="str, tuple of str, or callable: What combines two results, as :func:`pw` takes it; the errors are those "
     "of :func:`pw`, too.",
-    identity="number or tuple of numbers, optional: The neutral element of a custom function.",
-    commutative="bool, optional: False if a custom function must see its operands in order.",
-    name_="str, optional: How a custom function is printed.",
-    check="bool: False if a custom function's laws are not to be tried.",
+    identity="number or tuple of numbers, optional: The neutral element.",
+    commutative="bool, optional: False if operands must be seen in order.",
+    name_="str, optional: How the operator is printed.",
+    check="bool: False if its laws are not to be tried.",
     distributes_over="str, callable or pw(...), or a list of such, optional: Operators over which it is declared to "
     "distribute, as :func:`pw` takes them: a reduction of prefixes is one pass then, in a fused function.",
     returns="CombineSpec: What :func:`mdhnp.md_hom` takes for a dimension.",
@@ -218,7 +228,7 @@ _SIGNS = {"add": "+", "mul": "*"}
 
 
 @lru_cache(maxsize=256)
-def _named(kind: Kind, function: str | tuple[str, ...], dtypes: tuple[np.dtype[Any], ...]) -> Combine:
+def _named(function: str | tuple[str, ...], dtypes: tuple[np.dtype[Any], ...]) -> Operator:
     """The operator that is named for all results, or for each."""
     count = len(dtypes)
     names = (function,) * count if isinstance(function, str) else function
@@ -238,21 +248,18 @@ def _named(kind: Kind, function: str | tuple[str, ...], dtypes: tuple[np.dtype[A
     printed = [_SIGNS.get(n, n) for n in names]
     shown = printed[0] if len(set(names)) == 1 else f"({', '.join(printed)})"
     traced = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
-    return Combine(kind, Operator(shown, traced, _identities(names, dtypes), True))
+    return Operator(shown, traced, _identities(names, dtypes), True)
 
 
-def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> Operator:
-    """The operator of a Python function, once its laws are checked."""
-    dtypes = source.scalar.dtypes
-    traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
+def _lawful(spec: CombineSpec, name: str, traced: Function, source: Source) -> Operator:
+    """The operator of a function that was traced, once the laws that are said of it are checked."""
+    dtypes, name = source.scalar.dtypes, spec.name or name
     if traced.used_indices():
         raise ValueError("combine operator: uses an index, which belongs to points; let the scalar function return it")
     known = [NAME_OF.get(ufunc, "") for ufunc in ufuncs_of(traced)]
     identity = _identities(known, dtypes) if all(known) else None
     if spec.identity is not None:
         identity = _literals(spec.identity, dtypes)
-    given = getattr(function, "__name__", "")
-    name = spec.name or (given if given and given.isprintable() else "custom")
     found = laws(traced, identity, source)
     if spec.check:
         _require(name, "is not associative", found.associativity)

@@ -156,6 +156,13 @@ def md_hom(
     >>> print(gemm.bind(np.ones((2, 3)), np.ones((3, 4))))
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
+    for argument, given, fits, takes in (
+        ("scalar", scalar, callable(scalar) or isinstance(scalar, str), "a function of values, or OpenCL C text"),
+        ("combine", combine, isinstance(combine, Mapping), "operators by dimension, as in {'i': cc, 'k': pw('add')}"),
+        ("views", views, isinstance(views, str), "text such as 'A[i,k], B[k,j] -> C[i,j]'"),
+    ):
+        if not fits:
+            raise TypeError(f"{argument}: takes {takes}, not {given!r:.80}")
     for name, spec in combine.items():
         if not isinstance(spec, CombineSpec):
             raise TypeError(f"combine: {spec!r} for {name} is no combine operator; use cc, pw(...) or ps(...)")

@@ -219,6 +219,13 @@ def trace(
     token = _active.set(recorder)
     try:
         returned = function(*arguments)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise
+        # Of the call itself: nothing in the function has raised it.
+        count = len(arguments)
+        each = f"tuples of {group} values" if group > 1 else "value" + "s" * (count != 1)
+        raise TypeError(f"{what}: must take {count} {each}: {error}") from None
     finally:
         _active.reset(token)
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
