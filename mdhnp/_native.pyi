@@ -19,6 +19,7 @@ def inside(elements: np.ndarray[Any, Any], count: int, threads: int, /) -> bool:
 def group(
     numbers: np.ndarray[Any, Any], order: np.ndarray[Any, Any], begin: np.ndarray[Any, Any], threads: int, /
 ) -> bool: ...
+def multiply_rows(*arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]: ...
 
 class Launcher:
     def __new__(

@@ -3,19 +3,19 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "inside", "repeat"]
+__all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "inside", "multiply_rows", "repeat"]
 
 #: What the library must give for INTERFACE: that of another version of the sources is not used.
-_INTERFACE = 10
+_INTERFACE = 11
 
 if TYPE_CHECKING:
-    from mdhnp._native import Enqueuer, Launcher, Lease, Method, find, find_views, group, inside, repeat
+    from mdhnp._native import Enqueuer, Launcher, Lease, Method, find, find_views, group, inside, multiply_rows, repeat
 else:
-    Enqueuer = Launcher = Lease = Method = find = find_views = group = inside = repeat = None
+    Enqueuer = Launcher = Lease = Method = find = find_views = group = inside = multiply_rows = repeat = None
     with suppress(ImportError):
         from mdhnp import _native
 
         if _native.INTERFACE == _INTERFACE:
             Enqueuer, Launcher, Lease, Method = _native.Enqueuer, _native.Launcher, _native.Lease, _native.Method
             find, find_views, repeat = _native.find, _native.find_views, _native.repeat
-            group, inside = _native.group, _native.inside
+            group, inside, multiply_rows = _native.group, _native.inside, _native.multiply_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,15 @@ from sparse_cases import (
 )
 
 import mdhnp
-from mdhnp import Array, config, interpret, semiring
+from mdhnp import Array, config, interpret, native, semiring
 from mdhnp.calls.candidates import on_device
 from mdhnp.calls.observe import observe
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule.default import default
+
+compiled = pytest.mark.skipif(native.multiply_rows is None, reason="the package was installed without a C compiler")
 
 
 @pytest.mark.parametrize("host", ["auto", "never"])
@@ -139,6 +142,25 @@ def test_arguments_of_numpys(device: Device) -> None:
     blocks = mdhnp.einsum("ij,jk->ik", matrix.tobsr((3, 4)), x, order="F")
     np.testing.assert_array_equal(blocks, out)
     np.testing.assert_array_equal(mdhnp.matmul(sparse.csr_matrix(matrix), x), out)
+    for order in ("c", "A", None):
+        got = mdhnp.einsum("ij,kj->ki", matrix, x.T.copy(), order=order)
+        assert got.flags.c_contiguous == (order is not None)
+        np.testing.assert_array_equal(got, out.T)
+    for f in (
+        lambda **given: mdhnp.matmul(matrix, x, **given),
+        lambda **given: mdhnp.einsum("ij,jk", matrix, x, **given),
+    ):
+        with pytest.raises(ValueError, match="order must be one of"):
+            f(order="Z")
+
+
+@pytest.mark.parametrize("optimize", ["quickest", ((0, 5),), 3])
+def test_optimize_is_what_it_is_elsewhere(optimize: Any, device: Device) -> None:
+    given = CASES["three"].given(matrix_of())
+    with pytest.raises(Exception) as dense:
+        mdhnp.einsum(CASES["three"].subscripts, *CASES["three"].given(matrix_of().toarray()), optimize=optimize)
+    with pytest.raises(type(dense.value), match=re.escape(str(dense.value))):
+        mdhnp.einsum(CASES["three"].subscripts, *given, optimize=optimize)
 
 
 def test_arrays(device: Device) -> None:
@@ -159,11 +181,50 @@ def test_changed_in_place(device: Device) -> None:
         matrix.indices[:] = matrix.indices[::-1].copy()
 
 
+@compiled
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("index", ["i4", "i8"])
+def test_rows_are_multiplied_by_compiled_code(index: str, dtype: str) -> None:
+    matrix = matrix_of(200, N, dtype=dtype)
+    indices, begins = matrix.indices.astype(index), matrix.indptr.astype(index)
+    for columns in ((), (0,), (1,), (3,), (16,), (37,)):
+        for x in (whole(N, *columns, dtype=dtype), whole(2 * N, *columns, dtype=dtype)[::-2]):
+            found = native.multiply_rows(matrix.data, x, indices, begins)
+            np.testing.assert_array_equal(found, matrix @ x)
+            assert found.dtype == dtype and found.shape == (200, *columns)
+    empty = native.multiply_rows(matrix.data, whole(0, 3, dtype=dtype), indices, begins)
+    np.testing.assert_array_equal(empty, np.zeros((200, 3)))
+    good = (matrix.data, whole(N, 2, dtype=dtype), indices, begins)
+    wrong = {
+        0: [matrix.data.astype("D"), matrix.data[:, None], [1.0]], 1: [whole(N, dtype="i8"), good[1][None], 1.0],
+        2: [indices.astype("u8"), indices.astype("i2"), indices.astype(">i8")], 3: [begins[:0], begins.astype("f8")],
+    }  # fmt: skip
+    for n, each in wrong.items():
+        for operand in each:
+            with pytest.raises(TypeError, match="multiply_rows takes elements"):
+                native.multiply_rows(*good[:n], operand, *good[n + 1 :])
+    with pytest.raises(TypeError, match="multiply_rows takes elements"):
+        native.multiply_rows(*good[:3])
+
+
+@compiled
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize(("dtype", "by"), [("f8", "a loop over rows"), ("D", "scipy.sparse.csr_array.__matmul__")])
+def test_who_computes_a_small_product(dtype: str, by: str, form: str, device: Device) -> None:
+    matrix, x = matrix_of(dtype=dtype), whole(N, dtype=dtype)
+    with config(host="auto"), observe() as seen:
+        found = mdhnp.matmul(matrix, x) if form == "csr" else mdhnp.matmul(x, matrix.T)
+    np.testing.assert_array_equal(found, matrix @ x if form == "csr" else x @ matrix.T)
+    assert seen[0][0].function.name == by
+
+
 @pytest.mark.parametrize("value", [-1, -(2**31), 2**31 - 1, N])
-def test_wrong_indices_read_nothing_else(value: int, device: Device) -> None:
+@pytest.mark.parametrize("host", ["never", pytest.param("auto", marks=compiled)])
+@pytest.mark.parametrize("shape", [(N,), (N, 5), (N, 40)])
+def test_wrong_indices_read_nothing_else(shape: tuple[int, ...], host: Any, value: int, device: Device) -> None:
     """Indices are not looked at, as SciPy does not: whatever they are, only elements of the arrays are read."""
-    matrix, x = matrix_of(), whole(N, 5)
-    with config(host="never"):
+    matrix, x = matrix_of(), whole(*shape)
+    with config(host=host):
         want = mdhnp.matmul(matrix, x)
         first = int(np.flatnonzero(np.diff(matrix.indptr))[0])
         matrix.indices[matrix.indptr[first]] = value
@@ -179,7 +240,8 @@ def test_wrong_indices_read_nothing_else(value: int, device: Device) -> None:
     [
         ("ij,jk->ik", (matrix_of(N, 4),), TypeError, r"einsum: operands 0 and 1 are sparse.*multiply by SciPy's @"),
         ("ij,jk->ijk", (whole(N, 4),), TypeError, "of its axes 'ij' one, or none, is kept, or all of them"),
-        ("ii,i->i", (whole(M),), TypeError, "its axes have labels and extents of their own"),
+        ("ii,i->i", (whole(M),), TypeError, r"its axes 'ii' have labels .* SciPy's \.diagonal"),
+        ("ii->i", (), TypeError, r"its axes 'ii' have labels .* SciPy's \.diagonal"),
         ("ij,jk->ik", (whole(M, 4),), ValueError, "axis 'j' has"),
         ("ij,jk->ik", (whole(N),), ValueError, "operand 1 has 1 axes"),
         ("ij,jk->ik", (whole(N, 4).astype(object),), TypeError, "dtype object"),

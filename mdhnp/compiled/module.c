@@ -63,7 +63,7 @@ take_last(PyObject *list)
 }
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "mdhnp._native", "Finds entries, launches and enqueues kernels, groups numbers.", -1, finders, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "mdhnp._native", "Finds entries, launches and enqueues kernels, groups numbers, multiplies rows.", -1, finders, NULL, NULL, NULL,
     NULL,
 };
 
@@ -77,7 +77,8 @@ PyInit__native(void)
     if (made == NULL || launcher == NULL || enqueuer == NULL || method == NULL || lease == NULL
         || PyModule_AddObjectRef(made, "Launcher", launcher) < 0 || PyModule_AddObjectRef(made, "Enqueuer", enqueuer) < 0
         || PyModule_AddObjectRef(made, "Lease", lease) < 0 || PyModule_AddObjectRef(made, "Method", method) < 0
-        || PyModule_AddFunctions(made, groupers) < 0 || PyModule_AddIntConstant(made, "INTERFACE", 10) < 0)
+        || PyModule_AddFunctions(made, groupers) < 0 || PyModule_AddFunctions(made, multipliers) < 0
+        || PyModule_AddIntConstant(made, "INTERFACE", 11) < 0)
         Py_CLEAR(made);
     Py_XDECREF(launcher);
     Py_XDECREF(enqueuer);

@@ -20,7 +20,7 @@ typedef struct {
 } Launch;
 
 /* What the module gives. */
-extern PyMethodDef finders[], groupers[];
+extern PyMethodDef finders[], groupers[], multipliers[];
 extern PyType_Spec launcher_spec, enqueuer_spec, method_spec;
 
 /* An attribute, read and written where it lies in objects of a type with `__slots__`, of the type seen first. */

@@ -1,6 +1,6 @@
-"""SciPy's own products with a sparse operand: by its `@`, or by the loops that this comes to.
+"""Products with a sparse operand by the host: by SciPy's `@`, or by a compiled loop over rows.
 
-Takes what is asked for and how its operands are; gives what computes it, where SciPy has that.
+Takes what is asked for and how its operands are; gives what computes it, where there is that.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.plans import count_host
 from mdhnp.cost import NumpyWork
@@ -50,7 +51,7 @@ def by_scipy(asked: Product, number: int, operands: Sequence[Any]) -> Any:
 
 
 def scipys_function(layout: Layout, h: MdHom) -> NumpyFunction | None:
-    """SciPy's product of a matrix in groups by rows, and a vector or a matrix; None for other products."""
+    """The host's product of a matrix in groups by rows, and a vector or a matrix; None for other products."""
     number, row, (column,) = layout.number, layout.grouped, layout.placed
     dense, inner = layout.terms[1 - number], layout.terms[number][1:]
     summed = tuple([c for c in dense if c in (column, column + WITHIN)])
@@ -70,7 +71,8 @@ def scipys_function(layout: Layout, h: MdHom) -> NumpyFunction | None:
     count = prod([sizes[c] for c in summed])
     shape = prod([h.extents[h.names.index(c)] for c in rows]), count
     first, results = dense[: len(summed)] == summed, h.outputs[0].shape
-    product = _by_matrices(shape, h.inputs[number].shape[1:]) if inner else _by_rows(shape, h.outputs[0].dtype)
+    loop = None if inner else _loop([v.dtype for v in (*h.inputs, *h.outputs)])
+    product = loop or _by_matrices(shape, h.inputs[number].shape[1:])
 
     def turned(*arrays: NDArray) -> NDArray:
         x = arrays[1 - number]
@@ -81,31 +83,15 @@ def scipys_function(layout: Layout, h: MdHom) -> NumpyFunction | None:
     as_given = number == 0 and first and straight and not inner
     moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
     work = NumpyWork(h.outputs[0].dtype.char, 0, h.points, moved, 0 if straight else h.outputs[0].element_bytes)
-    return NumpyFunction(
-        f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__", product if as_given else turned, work
-    )
+    name = "a loop over rows" if loop else f"scipy.sparse.{'bsr' if inner else 'csr'}_array.__matmul__"
+    return NumpyFunction(name, product if as_given else turned, work)
 
 
-def _by_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> Callable[..., NDArray]:
-    """SciPy's loops over the entries of rows, to which its `@` comes after longer than small products take."""
-    from scipy import sparse
-
-    count, summed = shape
-    loops: Any = getattr(sparse, "_sparsetools", None)
-    vector, vectors = getattr(loops, "csr_matvec", None), getattr(loops, "csr_matvecs", None)
-    if vector is None or vectors is None:  # they are SciPy's own
-        return _by_matrices(shape, ())
-
-    def multiply(elements: NDArray, x: NDArray, indices: NDArray, ends: NDArray) -> NDArray:
-        if x.ndim == 1:
-            found = np.zeros(count, dtype)
-            vector(count, summed, ends, indices, elements, x, found)
-        else:
-            found = np.zeros((count, x.shape[1]), dtype)
-            vectors(count, summed, x.shape[1], ends, indices, elements, x.ravel(), found.ravel())
-        return found
-
-    return multiply
+def _loop(dtypes: Sequence[np.dtype[Any]]) -> Callable[..., NDArray] | None:
+    """What is compiled for entries, a dense operand, indices, offsets and a result of such types; None for others."""
+    first, second, places, begins, result = dtypes
+    same = first == second == result and places == begins
+    return native.multiply_rows if same and result.char in "fd" and places in (np.int32, np.int64) else None
 
 
 def _by_matrices(shape: tuple[int, int], blocks: tuple[int, ...]) -> Callable[..., NDArray]:

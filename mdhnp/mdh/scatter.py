@@ -73,17 +73,16 @@ class Sorting(NamedTuple):
             )
         several = len(self.shape) > 1
         orders = map(np.ascontiguousarray, np.unravel_index(order, self.shape)) if several else [order]
-        return (*orders, begin, *self._cut(begin))
+        return (*orders, begin, *(pieces(begin, self.piece) if self.piece else ()))
 
-    def _cut(self, begin: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], ...]:
-        """Give the first piece of each segment, and where pieces begin: where segments do, and at each so many points.
 
-        Of those that begin together the latter comes first, so that it is known how many are before.
-        """
-        if not self.piece:
-            return ()
-        ends = np.arange(self.piece, begin[-1] + 1, self.piece)
-        return np.arange(len(begin)) + begin // self.piece, np.sort(np.concatenate([begin, ends]))
+def pieces(begin: npt.NDArray[Any], piece: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
+    """Give the first piece of each segment, and where pieces begin: where segments do, and at each so many points.
+
+    Of those that begin together the latter comes first, so that it is known how many are before.
+    """
+    ends = np.arange(piece, begin[-1] + 1, piece, begin.dtype)
+    return np.arange(len(begin)) + begin // piece, np.sort(np.concatenate([begin, ends]))
 
 
 def _inside(elements: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
