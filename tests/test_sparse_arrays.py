@@ -80,12 +80,29 @@ def test_sums_and_patterns_of_entries_on_a_device(name: str, form: str, where: D
         found = mdhnp.einsum(case.subscripts, *given)
         if isinstance(found, mdhnp.SparseArray):
             assert found.device is where
-            made = getattr(sparse, f"{found.format}_array")
-            parts = found.data.numpy(), found.indices.numpy(), found.indptr.numpy()
-            full = made(parts, shape=found.shape).toarray()
+            full = found.scipy().toarray()
         else:
             full = found.numpy()
         np.testing.assert_array_equal(full, case.dense(matrix.toarray()))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_they_are_scipys_again(form: str, where: Device) -> None:
+    matrix = stored_as(matrix_of(), form)
+    there = mdhnp.SparseArray(matrix)
+    again = there.scipy()
+    assert (again.format, again.dtype, there.nnz) == (form, matrix.dtype, matrix.nnz)
+    np.testing.assert_array_equal(again.toarray(), matrix.toarray())
+    again.data[:] = 0  # a copy
+    if form == "bsr":
+        with pytest.raises(TypeError, match=r"blocks of a SparseArray are not transposed.*matrix\.T"):
+            there.T  # noqa: B018
+        return
+    assert (there.T.format, there.T.shape) == (matrix.T.format, matrix.T.shape)
+    np.testing.assert_array_equal(there.T.T.scipy().toarray(), matrix.toarray())
+    x = whole(5, N) if form == "csr" else whole(M, 5)
+    found = x @ there.T if form == "csr" else there.T @ x
+    np.testing.assert_array_equal(found.numpy(), x @ matrix.T if form == "csr" else matrix.T @ x)
 
 
 def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
@@ -101,6 +118,9 @@ def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
         mdhnp.asarray(matrix_of(), dtype="f4")
     with pytest.raises(TypeError, match="a SparseArray in bsr has its axes in the same order"):
         mdhnp.einsum("ij,i->ji", mdhnp.SparseArray(stored_as(matrix_of(), "bsr")), x)
+    assert not hasattr(there, "toarray")
+    with pytest.raises(AttributeError, match=r"a SparseArray has no attribute 'toarray'; .* \.scipy\(\)"):
+        there.toarray()
     for f in (np.add, np.multiply):
         with pytest.raises(TypeError, match=rf"{f.__name__}: a SparseArray does not support ufuncs .*einsum"):
             f(there, x)

@@ -7,6 +7,7 @@ import numpy as np
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
+from mdhnp.mdh.scatter import pieces
 
 #: Entries beyond which a row is long, if so many times a usual row's: others wait for it on a GPU, where work-items
 #: share as many as that has. Entries of its pieces: on an H200 (mdhnp 0.1) a graph's products with 1, 16 and 64 columns
@@ -34,6 +35,8 @@ class SparseArray:
         As SciPy has it, and so are the arrays.
     shape : tuple of int
         Rows and columns.
+    nnz : int
+        Number of entries, of blocks all their elements.
     data, indices, indptr : Array
         The entries, where they are along the other axis, and where those of each row, column or row of blocks begin.
 
@@ -101,8 +104,11 @@ class SparseArray:
         if along and self._along is None:
             ends = self.indptr.numpy()
             repeated = np.repeat(np.arange(len(ends) - 1, dtype=self.indices.dtype), np.diff(ends))
-            self._along = make(transfer.put(repeated, self.device), self.device)
+            self._along = self._there(repeated)
         return self._along if along and self._along is not None else self.indices
+
+    def _there(self, elements: "np.ndarray[Any, Any]") -> Array:
+        return make(transfer.put(elements, self.device), self.device)
 
     def _pieces(self) -> tuple[Array, Array] | tuple[()]:
         """Give which pieces are the first ones of rows, and where pieces begin; nothing if no row is long."""
@@ -112,12 +118,8 @@ class SparseArray:
             if lengths.max(initial=0) <= max(_LONG, _TIMES * ends[-1] // max(len(lengths), 1)):
                 self._cut = ()
                 return self._cut
-            counts = np.maximum(-(-lengths // _PIECE), 1)
-            first = np.append(0, np.cumsum(counts))
-            within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
-            begins = np.append(np.repeat(ends[:-1], counts) + _PIECE * within, ends[-1]).astype(ends.dtype)
-            there = [make(transfer.put(a, self.device), self.device) for a in (first.astype(np.intp), begins)]
-            self._cut = there[0], there[1]
+            first, begins = pieces(ends, _PIECE)
+            self._cut = self._there(first), self._there(begins)
         return self._cut
 
     def __repr__(self) -> str:
@@ -127,9 +129,35 @@ class SparseArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: NumPy would make an array of one object."""
         raise TypeError(
-            "a SparseArray is for products by mdhnp.matmul and mdhnp.einsum; for NumPy make SciPy's matrix dense, by "
-            ".toarray(), or take .data, .indices and .indptr"
+            "a SparseArray is for products by mdhnp.matmul and mdhnp.einsum; for NumPy make it dense by "
+            ".scipy().toarray()"
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise AttributeError, and say who may have what SciPy's have."""
+        raise AttributeError(
+            f"a SparseArray has no attribute {name!r}; SciPy's matrix, which .scipy() gives, may have it"
+        )
+
+    def scipy(self) -> Any:
+        """Give SciPy's sparse array of the same format.
+
+        Returns
+        -------
+        csr_array, csc_array or bsr_array
+            With copies of the arrays, on the host.
+
+        Examples
+        --------
+        >>> import mdhnp
+        >>> from scipy import sparse
+        >>> mdhnp.SparseArray(sparse.csr_array([[0.0, 2.0]]), device="cpu").scipy().toarray()
+        array([[0., 2.]])
+        """
+        from scipy import sparse
+
+        parts = self.data.numpy(), self.indices.numpy(), self.indptr.numpy()
+        return getattr(sparse, f"{self.format}_array")(parts, shape=self.shape, copy=True)
 
     @property
     def dtype(self) -> "np.dtype[Any]":
@@ -140,6 +168,18 @@ class SparseArray:
     def device(self) -> Any:
         """Where the entries are."""
         return self.data.device
+
+    @property
+    def T(self) -> "SparseArray":
+        """The transposed matrix of the same entries: in csc of one in csr, and the other way round."""
+        if self.format == "bsr":
+            raise TypeError("blocks of a SparseArray are not transposed: make one of SciPy's matrix.T")
+        return self._like(self.data, turned=True)
+
+    @property
+    def nnz(self) -> int:
+        """How many elements its arrays hold."""
+        return self.data.size
 
     @property
     def ndim(self) -> int:

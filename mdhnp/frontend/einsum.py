@@ -18,7 +18,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse, sum_of_products
 from mdhnp.frontend.indirect import IndexedTerms, indexed_product, parse_indexed
-from mdhnp.frontend.pairwise import contracted, hashable, is_path, keep_order
+from mdhnp.frontend.pairwise import contracted, contractions, hashable, is_path, keep_order
 from mdhnp.frontend.public import PAPER, repeatable
 from mdhnp.frontend.semirings import Semiring, asked, check_types, combining, of_semiring
 from mdhnp.frontend.sparse import sparse_product
@@ -223,6 +223,8 @@ def _asked(
     if "[" in subscripts or sizes:
         raise TypeError(f"{subscripts!r} has indices beside a sparse operand; make that one dense")
     terms, kept = parse(subscripts, tuple([len(shape) for shape in shapes]))
+    if len(shapes) > 2 and optimize not in (False, None, True, "auto"):
+        contractions(terms, kept, tuple(shapes), optimize)  # which knows what it may be
     return Product("einsum", terms, kept, wanted, ring, order, casting, None if to is None else to[1])
 
 

@@ -48,7 +48,7 @@ def along_path(terms: Terms, output: str, arrays: Sequence[Array], optimize: Any
     """Contract operands along a path by products that take what `contraction` takes; else as in :func:`contracted`."""
     values = list(arrays)
     steps = []
-    for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), optimize):
+    for positions, now, kept in contractions(terms, output, tuple(a.shape for a in arrays), optimize):
         h = product(now, kept, [values[p] for p in positions])
         steps.append(Step(h, positions))
         (view,) = h.outputs
@@ -78,8 +78,8 @@ def is_path(optimize: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Positions, ...]:
-    """Order the contractions."""
+def contractions(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Positions, ...]:
+    """Give the contractions of a path in order."""
     sizes = extents(terms, shapes)
     given = is_path(method)
     path = method if given else _path(terms, output, shapes, method)

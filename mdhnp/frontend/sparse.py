@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable, check_casts, is_sparse, parts, unsupported
+from mdhnp.calls.operands import addressable, check_casts, check_order, is_sparse, parts, unsupported
 from mdhnp.frontend.contraction import Functions, extents, sum_of_products
 from mdhnp.frontend.semirings import Semiring, check_types, combining
 from mdhnp.frontend.sparse_formats import ENTRY, WITHIN, Entries, Kind, Labels, Layout, Product, entries_of, like
@@ -89,6 +89,8 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
 
 def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     (number, *others) = [n for n, k in enumerate(kinds) if k.format is not None]
+    # A sparse operand is in no order, so that not all of them are in Fortran's.
+    asked = asked._replace(order="C" if asked.order in ("A", "a") else check_order(asked.order, ()))
     if others:
         raise TypeError(f"operands {number} and {others[0]} are sparse, so would the result be: multiply by SciPy's @")
     _check(asked, kinds, number)
@@ -162,7 +164,10 @@ def _check(asked: Product, operands: Sequence[Kind], number: int) -> None:
         check_types(operands, asked.ring, asked.dtype, asked.out, asked.casting)
     sizes = extents(asked.terms, [x.shape for x in operands])
     if len(set(term)) < len(term) or shape != tuple([sizes[c] for c in term]):
-        raise TypeError(f"operand {number} is sparse, so that its axes have labels and extents of their own")
+        raise TypeError(
+            f"operand {number} is sparse, so that its axes {term!r} have labels and extents of their own; for a "
+            "diagonal take SciPy's .diagonal()"
+        )
     kept = [c for c in output if c in term]
     if len(kept) > 1 and (len(kept) < len(term) or len(output) > len(term)):
         raise TypeError(

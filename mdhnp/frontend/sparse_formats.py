@@ -131,12 +131,9 @@ def _of_list(along: Sequence[bool], matrix: Any) -> tuple[Any, tuple[Any, ...]]:
     if type(matrix) is SparseArray:
         return matrix, (matrix.data, *[matrix._places(along=a) for a in along])
     matrix = _in_groups(matrix)
-    if len(matrix.indices) != matrix.indptr[-1]:
-        matrix = matrix.copy()
-        matrix.prune()
-    first = np.arange(len(matrix.indptr) - 1, dtype=matrix.indices.dtype)
-    # A view, by which compiled code does not find the call again: whether entries are left over it does not ask.
-    return matrix, (matrix.data[:], *[np.repeat(first, np.diff(matrix.indptr)) if a else matrix.indices for a in along])
+    data, indices = matrix.data[: matrix.indptr[-1]], matrix.indices[: matrix.indptr[-1]]
+    first = np.arange(len(matrix.indptr) - 1, dtype=indices.dtype)
+    return matrix, (data, *[np.repeat(first, np.diff(matrix.indptr)) if a else indices for a in along])
 
 
 def _of_coordinates(term: str, grouped: str, placed: Labels, matrix: Any) -> tuple[Any, tuple[NDArray, ...]]:
@@ -161,4 +158,6 @@ def like(term: str, output: str, matrix: Any, elements: Any) -> Any:
         return matrix._like(elements, turned=term != output)
     found = matrix.copy()
     found.data = np.asarray(elements)
+    if found.format != "coo":
+        found.indices = found.indices[: len(found.data)]  # others are left over
     return found if term == output else found.transpose([term.index(c) for c in output] if len(term) > 2 else None)
