@@ -3,7 +3,9 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "inside", "multiply_rows", "repeat"]
+__all__ = [
+    "Enqueuer", "Launcher", "Lease", "Method", "find", "find_views", "group", "inside", "multiply_rows", "repeat",
+]  # fmt: skip
 
 #: What the library must give for INTERFACE: that of another version of the sources is not used.
 _INTERFACE = 11
