@@ -81,7 +81,7 @@ def pieces(begin: npt.NDArray[Any], piece: int) -> tuple[npt.NDArray[np.intp], n
 
     Of those that begin together the latter comes first, so that it is known how many are before.
     """
-    ends = np.arange(piece, begin[-1] + 1, piece, begin.dtype)
+    ends = np.arange(piece, begin[-1] + 1, piece).astype(begin.dtype)
     return np.arange(len(begin)) + begin // piece, np.sort(np.concatenate([begin, ends]))
 
 
