@@ -5,6 +5,7 @@ that all of it may be documented so.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from mdhnp.errors import Function, guarded
 
 _WIDTH = 110
+#: Types of parameters that errors tell of.
+_CHECKED = r"(bool|(int|tuple of int)( or None| or (tuple|sequence) of int)?(, optional)?)$"
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.
 PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
@@ -78,9 +81,10 @@ def public(
         function.__annotations__ = {}
         names = _parameters(function)
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
+        described = _described(names, parameters)
         imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []
         sections: dict[str, list[str]] = {
-            "Parameters": [line for text, each in _described(names, parameters) for line in _entry(each, text)],
+            "Parameters": [line for text, each in described for line in _entry(each, text)],
             "Returns": list(_entry("", returns)) if returns else [],
             "Yields": list(_entry("", yields)) if yields else [],
             "Raises": [line for e, text in (known | dict(raises or {})).items() for line in (e, *_wrapped(text))],
@@ -91,7 +95,10 @@ def public(
         for title, text in sections.items():
             lines += ["", title, "-" * len(title), *text] if text else []
         function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
-        return guarded(function) if guard else function
+        places = {name: n for n, name in enumerate(names[: function.__code__.co_argcount])}
+        kinds = {name: text.partition(":")[0] for text, each in described for name in each.split(", ")}
+        typed = [(n, places.get(n, sys.maxsize), kind) for n, kind in kinds.items() if re.match(_CHECKED, kind)]
+        return guarded(function, typed) if guard or any([kind == "bool" for _, _, kind in typed]) else function
 
     return decorate
 

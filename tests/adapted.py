@@ -239,7 +239,7 @@ WRONG: Mapping[str, tuple[Call, str]] = {
     "logaddexp.reduce": (lambda a: np.logaddexp.reduce(a * 1j), "logaddexp"),
     "ptp, axis": (lambda a: np.ptp(a, axis=2), "out of bounds"),
     "ptp of booleans": (lambda a: np.ptp(a > 0), "subtract"),
-    "round": (lambda a: np.round(a, 1.5), "cannot be interpreted as an integer"),
+    "round": (lambda a: np.round(a, 1.5), "an integer|decimals must be int"),
     "round of booleans": (lambda a: np.round(a > 0, 1), "bool"),
     "nan_to_num, shape": (lambda a: np.nan_to_num(a, nan=np.ones(3)), r"broadcast.*\(3,\)"),
     "nan_to_num, type": (lambda a: np.nan_to_num(a, nan=1j), "complex128.*float64.*same_kind"),

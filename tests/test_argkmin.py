@@ -86,7 +86,7 @@ def test_neighbours_among_few_are_not_written_out(device: Device) -> None:
         ((np.zeros(100), 33), ValueError, "it must be 1 to 32"),
         (([1, 2], 1, 1), ValueError, "axis 1 is out of bounds"),
         (([1j, 2], 1), TypeError, "complex numbers have no order"),
-        (([1, 2], 1.5), TypeError, "float"),
+        (([1, 2], 1.5), TypeError, "k must be int, not 1.5"),
     ],
 )
 def test_what_cannot_be_is_named(arguments: Any, error: type[Exception], message: str) -> None:

@@ -120,7 +120,7 @@ def test_numpy_holds_few_scores(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"q": (2, 4, 3), "k": (3, 5, 3)}, ValueError, r"broadcast: q of shape \(2, 4, 3\), k of shape \(3, 5, 3\), v"),
         ({"mask": (2, 4, 5)}, ValueError, r"mask of shape \(2, 4, 5\)"),
         ({"mask": (3, 5)}, ValueError, r"mask of shape \(3, 5\) cannot be broadcast to the scores' \(4, 5\)"),
-        ({"scale": "x"}, TypeError, "scale='x' is no number"),
+        ({"scale": "x"}, TypeError, "scale must be a number, not 'x'"),
         ({"q": np.ones((4, 3), int)}, TypeError, "q is of int64"),
         ({"mask": np.ones((4, 5), int)}, TypeError, "mask is of int64"),
     ],

@@ -156,7 +156,26 @@ BAD = [
     ("linalg.multi_dot", ([A, B, C],), {"out": np.ones((2, 2), int)}, "out must be"),
     ("linalg.multi_dot", ([A, B, C],), {"out": []}, "out must be"),
     ("linalg.outer", (A, V), {}, "x1"),
-]
+    *[(name, (A,), {"axis": axis}, "axis must be") for name in ("sum", "max", "mean", "var", "any", "argmin")
+      for axis in (0.5, "a", True, (0, 1.0)) if not (name == "argmin" and axis is True)],
+    *[(name, (A,), {"keepdims": keep}, "keepdims must be") for name in ("sum", "min", "mean", "std", "all")
+      for keep in ("no", None, 1.0, [])],
+    *[(name, (A,), {"axis": 0.5}, "axis must be") for name in ("cumulative_sum", "diff", "sort", "argsort", "flip",
+      "squeeze", "expand_dims", "fft.fft", "unstack")],
+    *[(name, (A,), {"correction": "a"}, "correction must be") for name in ("var", "std")],
+    *[(name, (A,), {"initial": [1, 2]}, "initial must be") for name in ("sum", "max")],
+    ("concat", ([A, A],), {"axis": 0.5}, "axis must be"),
+    ("stack", ([A, A],), {"axis": "a"}, "axis must be"),
+    ("take", (A, [0]), {"axis": 0.5}, "axis must be"),
+    ("repeat", (A, 2), {"axis": 0.5}, "axis must be"),
+    ("roll", (A, 1), {"axis": 0.5}, "axis must be"),
+    ("moveaxis", (A, 0.5, 1), {}, "source must be"),
+    ("swapaxes", (A, 0, "a"), {}, "axis2 must be"),
+    ("diff", (A,), {"n": 0.5}, "n must be"),
+    ("eye", (0.5,), {}, "n_rows must be"),
+    ("zeros", ((2, 0.5),), {}, "shape must be"),
+    ("reshape", (A, 0.5), {}, "shape must be"),
+]  # fmt: skip
 KINDS = (np.exceptions.AxisError, np.linalg.LinAlgError, KeyError, IndexError, TypeError, ValueError, RuntimeError)
 
 
@@ -167,6 +186,25 @@ def test_bad_call(name, args, kwargs, words):
     kind = next(t for t in KINDS if issubclass(expected.type, t))
     with pytest.raises(kind, match=words):
         attrgetter(name)(mdhnp)(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a: mdhnp.attention(a, a, a, causal="no"), "attention: causal must be True or False, not 'no'"),
+        (lambda a: mdhnp.attention(a, a, a, scale="a"), "attention: scale must be a number, not 'a'"),
+        (lambda a: mdhnp.argkmin(a, 2.0), "argkmin: k must be int, not 2.0"),
+        (lambda a: mdhnp.gemm(1, a, a, trans_a="no"), "gemm: trans_a must be True or False"),
+        (lambda a: mdhnp.sort(a, descending=None), "sort: descending must be True or False"),
+        (lambda a: a.ravel(order="F"), "Array.ravel"),
+        (lambda a: a.std(ddof="a"), "std: correction must be a number"),
+        (lambda a: np.sum(a, axis=0.5), "sum: axis must be int or tuple of int, not 0.5"),
+    ],
+)
+def test_arguments_of_other_types_are_named(call, words):
+    with pytest.raises(TypeError) as raised:
+        call(mdhnp.asarray(A, device="cpu"))
+    assert words in str(raised.value)
 
 
 ARRAY = mdhnp.asarray(np.ones((2, 3)), device="cpu")

@@ -20,9 +20,27 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
         f"{name} of a number along {axis}": lambda xp, made, name=name, axis=axis: getattr(xp, name)(
             made(ONE), axis=axis
         )
-        for name in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero")
+        for name in (
+            "sum",
+            "prod",
+            "max",
+            "min",
+            "all",
+            "any",
+            "argmax",
+            "argmin",
+            "count_nonzero",
+            "mean",
+            "var",
+            "std",
+        )
         for axis in (0, -1, 1)
     },
+    **{
+        f"norm of a number along {axis}": lambda xp, made, axis=axis: xp.linalg.vector_norm(made(ONE), axis=axis)
+        for axis in (None, 0, -1, (), (0,))
+    },
+    "mean of a number where": lambda xp, made: xp.mean(made(ONE), axis=0, where=made(ONE > 0)),
     "sum of a number along a tuple": lambda xp, made: xp.sum(made(ONE), axis=(0,)),
     "max, axes kept": lambda xp, made: xp.max(made(ONE), axis=0, keepdims=True),
     "argmax, axes kept": lambda xp, made: xp.argmax(made(ONE), axis=0, keepdims=True),

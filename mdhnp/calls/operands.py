@@ -229,6 +229,8 @@ def deliver(function: str, result: Any, out: Any = None) -> Any:
     if isinstance(result, Array) and result.device is not out.device:
         raise ValueError(f"{function}: operands are on {result.device!r}, out is on {out.device!r}; use to_device")
     try:
+        if np.ndim(result) > out.ndim:
+            raise ValueError
         if isinstance(out, Array):
             out[...] = result
         else:

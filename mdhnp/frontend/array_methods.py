@@ -3,6 +3,7 @@
 `arrays/` holds the datum and knows none of these functions; importing this module completes it.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -272,7 +273,7 @@ class _Methods:
             # Only arrays may have more axes than a part, of one element, and not where that is no view but an element.
             exact = isinstance(value, list | tuple) or not (place.ndim or Ellipsis in parts)
             if exact and np.ndim(value) > place.ndim:
-                raise ValueError(f"setting an array element with a sequence: {np.ndim(value)} axes for {place.ndim}")
+                np.empty((), self.dtype)[()] = np.empty(value.shape) if type(value) is Array else value  # its error
             assign(place, value)
         elif is_mask(key) and (np.ndim(value) <= self.ndim - key.ndim or self.device.own_memory):
             mask: Any = key[(..., *[None] * (self.ndim - key.ndim))]
@@ -363,5 +364,7 @@ for _name, _function in _BINARY.items():
 for _name, _member in (_made | vars(_Methods)).items():
     if callable(_member) or isinstance(_member, property):
         setattr(Array, _name, _member)
+        if inspect.isfunction(_function := inspect.unwrap(_member)):
+            _function.__qualname__ = f"Array.{_name}"  # which Python's errors say
 for _name, _member in ({n: _made[n] for n in ("__matmul__", "__rmatmul__")} | {"__array_ufunc__": _of_sparse}).items():
     setattr(SparseArray, _name, _member)

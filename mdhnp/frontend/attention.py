@@ -18,7 +18,7 @@ from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import deliver
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.fuse import Fused, arrays_of, described
-from mdhnp.frontend.map_reduce import operand, pointwise
+from mdhnp.frontend.map_reduce import one_number, operand, pointwise
 from mdhnp.frontend.public import UNSUPPORTED, public
 from mdhnp.mdh import MdHom, index, trace
 
@@ -70,10 +70,7 @@ array([1.])""",
 def attention(q: Any, k: Any, v: Any, mask: Any = None, scale: float | None = None, causal: bool = False) -> Any:
     arrays = [operand(x) for x in (q, k, v, *([] if mask is None else [mask]))]
     _check(*arrays)
-    try:
-        scale = float(arrays[0].shape[-1] ** -0.5 if scale is None else scale)
-    except (TypeError, ValueError):
-        raise TypeError(f"scale={scale!r} is no number") from None
+    scale = arrays[0].shape[-1] ** -0.5 if scale is None else one_number("scale", scale)
     if any([type(x) is Array and x.device.passing for x in arrays]):
         return _formula(*arrays, scale=scale, left=_earlier if causal else None)
     return deliver("attention", call((_ATTENTION, scale, bool(causal)), tuple(arrays)))

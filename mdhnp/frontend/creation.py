@@ -249,10 +249,7 @@ def _listing() -> tuple[type, Any, Any]:
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
-    try:
-        found = tuple(map(index, sizes))
-    except TypeError:
-        raise TypeError(f"shape is whole numbers, not {shape!r}") from None
+    found = tuple(map(index, sizes))
     if found and min(found) < 0:
         raise ValueError(f"shape {found} has a negative extent")
     return found

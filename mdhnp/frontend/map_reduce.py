@@ -76,14 +76,24 @@ def wide(factor: Any, common: DType) -> Any:
     return factor.astype(np.float32 if common == np.float16 else common)
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Give the axes that an argument names, counted from 0."""
+def one_number(name: str, value: Any) -> float:
+    """Give what an argument of that name says as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, not {value!r}") from None
+
+
+def axes_of(axis: Any, ndim: int, of_number: bool = True) -> tuple[int, ...]:
+    """Give the axes that an argument names, counted from 0; `of_number` if a number is taken as if it had one."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int and 0 <= axis < ndim:
         return (axis,)  # as it mostly is
-    if not ndim and type(axis) is int and axis in (0, -1):
-        return ()  # a number may be reduced as if it had an axis
+    if of_number and not ndim and type(axis) is int and axis in (0, -1):
+        return ()
+    if isinstance(axis, bool):
+        raise TypeError(f"axis must be int or tuple of int, not {axis}")
     return normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.map_reduce import axes_of, computed_type, operand
 
@@ -20,19 +19,18 @@ def masked(
 ) -> Any:  # fmt: skip
     """Reduce the elements that a condition chooses, and what comes before the first one; others are made neutral."""
     x, name, options = operand(x), function.__name__, options | {"axis": axis, "keepdims": keepdims}
-    try:
-        if where is not True:
-            if neutral is None:
-                raise ValueError("has no identity, so where needs initial, too")
-            x = np.where(_condition(where, x), x, x.dtype.type(neutral))
-        if initial is None:
-            return function(x, **options)
-        if name in ("max", "min") and not prod([x.shape[d] for d in axes_of(axis, x.ndim)]):
-            return package().sum(x, dtype=x.dtype, **options) + x.dtype.type(initial)
-        found = function(x, **options)
-        return ufunc(found, found.dtype.type(initial))
-    except ARGUMENTS as error:
-        raise_named(name, error)
+    if where is not True:
+        if neutral is None:
+            raise ValueError("has no identity, so where needs initial, too")
+        x = np.where(_condition(where, x), x, x.dtype.type(neutral))
+    if initial is None:
+        return function(x, **options)
+    if np.ndim(initial):
+        raise ValueError(f"initial must be one number, not {np.ndim(initial)} axes of them")
+    if name in ("max", "min") and not prod([x.shape[d] for d in axes_of(axis, x.ndim)]):
+        return package().sum(x, dtype=x.dtype, **options) + x.dtype.type(initial)
+    found = function(x, **options)
+    return ufunc(found, found.dtype.type(initial))
 
 
 def _condition(where: Any, x: Any) -> Any:
@@ -47,23 +45,20 @@ def moment(
     name: str, x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, correction: float | None = None
 ) -> Any:
     """Give the mean of the elements that a condition chooses, or their variance or standard deviation."""
-    try:
-        x = operand(x) if dtype is None else in_floats(x, dtype, "fc" if correction is None else "f")
-        chosen, given = _condition(where, x), x.dtype
-        x = x.astype(computed_type(given), copy=False)
-        options, real = {"axis": axis, "where": chosen}, x.real.dtype
-        number = package().count_nonzero(chosen, axis=axis, keepdims=keepdims or correction is not None).astype(real)
-        found = package().sum(x, keepdims=keepdims or correction is not None, **options) / number
-        if correction is not None:
-            distance = x - found
-            squares = distance * distance if x.dtype.kind == "f" else distance.real**2 + distance.imag**2
-            number = np.maximum(number - real.type(correction), real.type(0))
-            found = package().sum(squares, keepdims=True, **options) / number
-            found = found if keepdims else np.squeeze(found, axes_of(axis, x.ndim))
-        found = np.sqrt(found) if name == "std" else found
-        return found.astype(given) if given.char == "e" else found
-    except ARGUMENTS as error:
-        raise_named(name, error)
+    x = operand(x) if dtype is None else in_floats(x, dtype, "fc" if correction is None else "f")
+    chosen, given = _condition(where, x), x.dtype
+    x = x.astype(computed_type(given), copy=False)
+    options, real = {"axis": axis, "where": chosen}, x.real.dtype
+    number = package().count_nonzero(chosen, axis=axis, keepdims=keepdims or correction is not None).astype(real)
+    found = package().sum(x, keepdims=keepdims or correction is not None, **options) / number
+    if correction is not None:
+        distance = x - found
+        squares = distance * distance if x.dtype.kind == "f" else distance.real**2 + distance.imag**2
+        number = np.maximum(number - real.type(correction), real.type(0))
+        found = package().sum(squares, keepdims=True, **options) / number
+        found = found if keepdims else np.squeeze(found, axes_of(axis, x.ndim))
+    found = np.sqrt(found) if name == "std" else found
+    return found.astype(given) if given.char == "e" else found
 
 
 def in_floats(x: Any, dtype: Any, kinds: str = "f") -> Any:

@@ -29,7 +29,7 @@ __all__ = ["cross", "diagonal", "matrix_norm", "matrix_power", "matrix_transpose
 
 def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: Any = False) -> Any:
     """Give what ``numpy.linalg.norm`` gives of an Array."""
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(axis, x.ndim, False)
     if ord is None or (ord in ("f", "fro") and len(axes) == 2):
         return _of_vectors(x, 2, axes, keepdims)
     if len(axes) not in (1, 2):
@@ -113,7 +113,7 @@ _KEPT = "bool: Whether the axes stay, with one element."
 )
 def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = operand(x)
-    return _of_vectors(x, 2 if ord is None else ord, axes_of(axis, x.ndim), keepdims)
+    return _of_vectors(x, 2 if ord is None else ord, axes_of(axis, x.ndim, False), keepdims)
 
 
 @repeatable(

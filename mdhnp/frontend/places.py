@@ -9,7 +9,6 @@ import numpy as np
 from mdhnp.arrays.array import Array, view_of
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, reduction
@@ -77,7 +76,6 @@ _placed = partial(
     returns="Array, ndarray or scalar: Of int64.",
     raises=RAISES | {"ValueError": "If there is no element, or an axis is named twice."},
     notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
-    guard=False,
 )
 
 
@@ -98,15 +96,12 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
 
 
 def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
-    try:
-        x = operand(x)
-        axes = () if axis is None else axes_of(whole(axis), x.ndim)
-        if axes:
-            return call((routine, axes, bool(keepdims)), (x,))
-        if not keepdims and type(x) in (np.ndarray, Array) and _is_flat(x):
-            return call((routine, (0,), False, True), (x,))
-        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
-        found = call((routine, (0,), False), (reshape(x, (-1,)),))
-        return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
-    except ARGUMENTS as error:
-        raise_named(routine.name, error)
+    x = operand(x)
+    axes = () if axis is None else axes_of(whole(axis), x.ndim)
+    if axes:
+        return call((routine, axes, bool(keepdims)), (x,))
+    if not keepdims and type(x) in (np.ndarray, Array) and _is_flat(x):
+        return call((routine, (0,), False, True), (x,))
+    x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
+    found = call((routine, (0,), False), (reshape(x, (-1,)),))
+    return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.calls import Described, Routine, call
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.map_reduce import operand, pointwise, reduction
 from mdhnp.frontend.pairwise import stand_in
@@ -54,20 +53,14 @@ array([[1, 2],
 >>> places
 array([[1, 2],
        [2, 0]])""",
-    guard=False,
 )
 def argkmin(x: Any, k: int, /, axis: int = -1) -> tuple[Any, Any]:
-    try:
-        x, k = operand(x), whole(k)
-        along = normalize_axis_index(whole(axis), x.ndim)
-        if not 1 <= k <= min(x.shape[along], _MOST):
-            raise ValueError(
-                f"k is {k}; it must be 1 to {min(x.shape[along], _MOST)}, there are {x.shape[along]} elements"
-            )
-        found = call((_ROUTINE, along, k), (x,))
-        return found[0], found[1]
-    except ARGUMENTS as error:
-        raise_named("argkmin", error)
+    x, k = operand(x), whole(k)
+    along = normalize_axis_index(whole(axis), x.ndim)
+    if not 1 <= k <= min(x.shape[along], _MOST):
+        raise ValueError(f"k is {k}; it must be 1 to {min(x.shape[along], _MOST)}, there are {x.shape[along]} elements")
+    found = call((_ROUTINE, along, k), (x,))
+    return found[0], found[1]
 
 
 def _describe(arrays: Arrays, axis: int, k: int) -> Described:

@@ -18,10 +18,19 @@ from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import exact_type
 from mdhnp.calls.ufuncs import silenced
 from mdhnp.cost import NumpyWork
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis
-from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
+from mdhnp.frontend.map_reduce import (
+    RAISES,
+    axes_of,
+    computed_type,
+    convert,
+    named,
+    one_number,
+    operand,
+    reduction,
+    total_type,
+)
 from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public, repeatable
@@ -165,7 +174,6 @@ _reduction = partial(
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes.",
     raises=RAISES,
     notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
-    guard=False,
 )
 _of_numbers = partial(
     _reduction,
@@ -191,13 +199,10 @@ _measured = partial(
 
 
 def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) -> Any:
-    try:
-        x = operand(x)
-        if dtypes and dtypes[0] is not None:
-            dtypes = (exact_type(dtypes[0]),)
-        return call((routine, axes_of(axis, x.ndim), bool(keepdims), *dtypes), (x,), dtypes=dtypes)
-    except ARGUMENTS as error:  # sooner than by `public`'s guard
-        raise_named(routine.name, error)
+    x = operand(x)
+    if dtypes and dtypes[0] is not None:
+        dtypes = (exact_type(dtypes[0]),)
+    return call((routine, axes_of(axis, x.ndim), bool(keepdims), *dtypes), (x,), dtypes=dtypes)
 
 
 @repeatable()
@@ -299,12 +304,8 @@ def mean(
 ) -> Any:
     if where is not True:
         return moment("mean", x, axis, dtype, keepdims, where)
-    try:
-        x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
-        axes = axes_of(axis, x.ndim)
-        return call((_MEAN, axes, bool(keepdims)), (x,))
-    except ARGUMENTS as error:
-        raise_named("mean", error)
+    x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
+    return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
 
 
 @repeatable()
@@ -336,11 +337,8 @@ def std(
 
 
 def _spread_of(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
-    try:
-        x = operand(x)
-        return call((routine, axes_of(axis, x.ndim), bool(keepdims), float(correction)), (x,))
-    except ARGUMENTS as error:
-        raise_named(routine.name, error)
+    x = operand(x)
+    return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), one_number("correction", correction)), (x,))
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:
