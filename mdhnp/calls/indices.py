@@ -1,6 +1,5 @@
 """Operands whose elements are indices: in each call looked at before anything reads where they say, or sorted."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +44,7 @@ def preparing(graph: Graph, sortings: Sequence[Sorting], device: "Device | None"
                 raise TypeError("arrays on several devices cannot be indexed by arrays; bring them to one by to_device")
     away = device if device is not None and device.own_memory else None
 
-    # What was seen to be inside is not looked at again until it changes.
-    watched = sorted({inputs[n] for h, inputs, *_ in asked for n in h.index_sources})
-    before: list[tuple[weakref.ref[Any], int]] = []
-
     def prepared(inputs: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
-        now = [] if away is None or sortings else [away.memory.version(inputs[p]) for p in watched]
-        if before and all([v() is inputs[p] and m == n for (v, m), n, p in zip(before, now, watched, strict=True)]):
-            return inputs
         here = _Inputs([*inputs], away)
         found = here.found
         for s in sortings:
@@ -70,7 +62,6 @@ def preparing(graph: Graph, sortings: Sequence[Sorting], device: "Device | None"
                 here.read(p) if n in sources else found[p] if p < len(found) else None for n, p in enumerate(places)
             ]
             check_indices(h, arrays, made)  # type: ignore[arg-type]  # others are not read
-        before[:] = [(weakref.ref(inputs[p]), n) for n, p in zip(now, watched, strict=bool(now))]
         return found
 
     return prepared

@@ -322,16 +322,15 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
 
     whole = tuple([(slice(None),) * (a - b - 1) for a, b in zip(axes, (-1, *axes), strict=False)])  # before each index
     apart = any(whole[1:])
-    alone = len(axes) == 1 and (mode != "raise" or np.can_cast(indices[0].dtype, np.intp))
+    axis, alone = axes[0], len(axes) == 1 and (mode != "raise" or np.can_cast(indices[0].dtype, np.intp))
 
-    def by_numpy(x: NDArray, *indices: NDArray) -> Any:
-        if alone:
-            return x.take(indices[0], axes[0], mode=mode)
+    def by_keys(x: NDArray, *indices: NDArray) -> Any:
         key: tuple[Any, ...] = (*whole[0], *indices)
         if apart:
             key = tuple([part for before, i in zip(whole, indices, strict=True) for part in (*before, i)])
         return np.asarray(x[key], order="C")
 
+    by_numpy: Callable[..., Any] = (lambda x, i: x.take(i, axis, None, mode)) if alone else by_keys
     name = "numpy.ndarray.take" if len(axes) == 1 else "numpy.ndarray.__getitem__"
     return _described(x, access, indices, read, tuple(extents), mode, name, by_numpy)
 

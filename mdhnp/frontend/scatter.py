@@ -184,11 +184,12 @@ def _in_any_order(name: str, a: Array, indices: Any, b: Any) -> bool:
     """Change an Array in any order, where its device can; whether it was done."""
     if not (has_kernels(a) and has_atomics(name, a.dtype, a.device) and a._view.flags.c_contiguous):
         return False
-    if np.result_type(a.dtype, b.dtype) != a.dtype:
+    if b.dtype != a.dtype and np.result_type(a.dtype, b.dtype) != a.dtype:
         return False
     m, device = package(), a.device
     at, values = (x if isinstance(x, Array) else m.asarray(x, device=device) for x in (indices, b))
-    values = m.broadcast_to(m.astype(values, a.dtype, copy=False), (*at.shape, *a.shape[1:]))
+    if (values.dtype, values.shape) != (a.dtype, shape := (*at.shape, *a.shape[1:])):
+        values = m.broadcast_to(m.astype(values, a.dtype, copy=False), shape)
     # What is changed is not to be read meanwhile.
     apart = [x.copy() if np.may_share_memory(x._view, a._view) else in_order(x) for x in (at, values)]
     return combine_at(name, a, *apart)
@@ -197,9 +198,9 @@ def _in_any_order(name: str, a: Array, indices: Any, b: Any) -> bool:
 def _check(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     """Raise ValueError where `b` cannot be broadcast, TypeError where the result may not be put into `a`."""
     shape = (*indices.shape, *a.shape[1:])
-    if np.broadcast_shapes(b.shape, shape) != shape:
+    if b.shape != shape and np.broadcast_shapes(b.shape, shape) != shape:
         raise ValueError(f"b of shape {b.shape} cannot be broadcast to {shape}")
-    common = np.result_type(a.dtype, b.dtype)
+    common = a.dtype if b.dtype == a.dtype else np.result_type(a.dtype, b.dtype)
     # NumPy converts after each step, by any rule: what is converted in the end must be the same then.
     rule: Any = "safe" if ufunc in (np.maximum, np.minimum) and a.dtype.kind in "iu" else "same_kind"
     if not np.can_cast(common, a.dtype, rule):
