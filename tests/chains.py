@@ -42,6 +42,9 @@ __all__ = [
 #: Statements that a kernel is walked through at most.
 STEPS = 400_000
 
+#: Elements of an axis that is read at the same places for all points, at most.
+_CHANNELS = 8
+
 MODES = (None, "constant", "nearest", "reflect", "mirror")
 
 
@@ -90,10 +93,16 @@ def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.
         min([shapes[values[0]][a] + more, *[shapes[v][a] - max([d[a] for d in found]) for v, found in inside.items()]])
         for a in range(rank)
     ])  # fmt: skip
+    still = {(v, p.integer(0, 2 * rank)) for v in values}  # axes, as of channels
+
+    def at(v: int, axis: int, k: int) -> Affine:
+        few = (v, axis) in still and shapes[v][axis] <= _CHANNELS
+        return Affine((0,) * rank, k % shapes[v][axis]) if few else Affine.of(axis, rank, k)
+
     views = [
         View(
             f"x{v}", dtype, shapes[v], row_major(shapes[v]), 0,
-            tuple([tuple([Affine.of(a, rank, k) for a, k in enumerate(d)]) for d in dict.fromkeys(found)]),
+            tuple([tuple([at(v, a, k) for a, k in enumerate(d)]) for d in dict.fromkeys(found)]),
             modes[v], "3" if modes[v] == "constant" else "0",
         )
         for v, found in distances.items()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice, product
+from functools import partial
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
 from mdhnp.calls import kernels
+from mdhnp.fusion import cost
 from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, footprints, rings
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.mdh.views import contiguous
@@ -59,7 +61,7 @@ def _assert_inside(made: Chain, found: Any, corner: tuple[int, ...], tile: list[
                 continue
             box = boxes[made.graph.made_by[value][0]]
             for access, d in product(view.accesses, range(made.rank)):
-                read = np.arange(*boxes[n][d]) + access[d].constant
+                read = np.arange(*boxes[n][d]) * bool(access[d].dims()) + access[d].constant
                 read = _folded(read, view.shape[d], view.boundary)
                 assert np.all((read >= box[d][0]) & (read < box[d][1])), (n, d)
 
@@ -92,7 +94,7 @@ def test_rings_hold_all_that_is_read_of_them(seed: int) -> None:
             for value, view in zip(step.inputs, step.mdhom.inputs, strict=True):
                 if points and value >= made.graph.given:
                     m = made.graph.made_by[value][0]
-                    read = np.array([x + a[d].constant for x in points for a in view.accesses])
+                    read = np.array([x * bool(a[d].dims()) + a[d].constant for x in points for a in view.accesses])
                     read = _folded(read, extents[m], view.boundary)
                     assert all(held[m].get(x % found[m].points) == x for x in read), (n, m)
             held[n] |= {x % ring.points: x for x in points}
@@ -259,6 +261,50 @@ def test_chains_of_two_are_of_few_weights(weights: tuple[int, ...], shape: tuple
 
     steps = mdhnp.fuse(both).rewriting(np.empty(shape, np.float32)).after.steps
     assert [isinstance(s.mdhom, Chain) for s in steps] == ([True] if pays else [False, False])
+
+
+def _convolved(x: Any, w: Any, v: Any, **options: Any) -> Any:
+    return mdhnp.conv2d(np.maximum(mdhnp.conv2d(x, w, **options), 0), v, **options)
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "extent", "one"),
+    [
+        (1, 3, 64, True), (1, 3, 1024, True), (1, 5, 256, False), (1, 5, 1024, True), (2, 3, 64, False),
+        (2, 3, 512, True), (2, 3, 1024, True), (4, 3, 224, False), (4, 3, 768, True), (2, 5, 256, False),
+        (6, 3, 1024, False),
+    ],
+)  # fmt: skip
+def test_two_convolutions_are_a_chain_where_that_is_faster(channels: int, size: int, extent: int, one: bool) -> None:
+    """As measured by Intel's runtime on a Xeon."""
+    x, w = np.empty((1, channels, extent, extent), np.float32), np.empty((channels, channels, size, size), np.float32)
+    steps = mdhnp.fuse(_convolved).rewriting(x, w, w, padding="same").after.steps
+    assert [isinstance(s.mdhom, Chain) for s in steps] == ([True] if one else [False, False])
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("options", [{"padding": "same"}, {}, {"dilation": 2, "padding": 1}], ids=str)
+@pytest.mark.parametrize("channels", [(1, 1, 1), (2, 5, 3), (3, 4, 1)], ids=str)
+def test_chains_of_convolutions(
+    device: Device, channels: tuple[int, ...], options: dict[str, Any], layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each map sees all channels of what another one gives."""
+    monkeypatch.setattr(cost, "_of_chain", lambda h: 0.0)
+    monkeypatch.setattr(kernels, "pays", lambda *_: True)
+    numbers = np.random.default_rng(0)
+    x = numbers.integers(-3, 4, (2, channels[0], 21, 40)).astype(np.float32)
+    filters = [numbers.integers(-3, 4, (k, c, 3, 3)).astype(np.float32) for c, k in pairwise(channels)]
+    want = _convolved(x, *filters, **options)
+    if layout == "NHWC":
+        x, filters, want = (
+            x.transpose(0, 2, 3, 1),
+            [w.transpose(2, 3, 1, 0) for w in filters],
+            want.transpose(0, 2, 3, 1),
+        )
+    shown = mdhnp.explain(mdhnp.fuse(partial(_convolved, layout=layout, **options)), x, *filters)
+    assert [isinstance(plan.mdhom, Chain) for plan in shown.launches] == [True]
+    found = mdhnp.fuse(partial(_convolved, layout=layout, **options))(x, *filters)
+    np.testing.assert_array_equal(found, want)
 
 
 @pytest.mark.parametrize("extent", [128, 256])

@@ -280,6 +280,7 @@ REFUSED = {
     "a number": (lambda x: float(x.sum()), "elements of an array are asked for in line"),
     "elements": (elements, "elements of an array are asked for in line"),
     "printed": (lambda x: f"{x}", "elements of an array are asked for in line"),
+    "weights": (lambda x: mdhnp.stencil(x, x + 1), "weights: have no elements yet in line"),
     "in place": (in_place, "changed in place in line 3"),
     "a part in place": (into_part, "changed in place in line 2"),
     "no function of that meaning": (decomposed, "svd"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import inf, prod
 
-from mdhnp.cost.work import operation_count
+from mdhnp.cost.work import at_borders, loads, operation_count
 from mdhnp.mdh import Chain, MdHom, Ring, overlaps, rings, slots
 
 #: Bytes from memory that take as long as one instruction of a vector or of all work-items, for each of its elements.
@@ -15,12 +15,8 @@ _ACROSS = 1.5
 
 
 def weighed(h: MdHom) -> float:
-    """Return the instructions for a point of a map, as far as they are known without its kernel.
-
-    What all points read, such as weights, is in registers.
-    """
-    moving = sum([any([i.dims() for i in access]) for view in h.inputs for access in view.accesses])
-    return operation_count(h) / h.points + moving + len(h.outputs)
+    """Return the instructions for a point of a map, as far as they are known without its kernel."""
+    return operation_count(h) / h.points + at_borders(h) + loads(h) + len(h.outputs)
 
 
 class ChainCost:

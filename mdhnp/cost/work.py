@@ -24,6 +24,9 @@ _WEIGHTS = {
     "power": 40, "logaddexp": 55, "nextafter": 9, "remainder": 100, "fmod": 100, "floor_divide": 100,
     "text": 10,
 }  # fmt: skip
+#: Simple operations in the time that one of a row's two outermost vectors is read in, if some of it may lie outside:
+#: half of 8 cycles, as measured of vectors twice as wide (Intel Xeon; two convolutions of 64 x 64 and 1024 x 1024).
+_BORDER = 128
 #: Simple operations that take as long as a pass of a NumPy ufunc over an element takes besides: by NumPy 2.4 on the
 #: same core, on arrays in its caches, remainders take 50 times as long as additions, `exp` 3 times.
 _PASS = 4
@@ -92,6 +95,30 @@ def operation_count(h: MdHom) -> float:
     kept = prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind != "pw"])
     combined = 0.0 if h.operator is None else weight(h.operator.function)
     return h.points * (weight(h.scalar) + combined) + kept * (0.0 if h.finish is None else weight(h.finish))
+
+
+def loads(h: MdHom) -> float:
+    """Return the elements that are loaded for a point, where one that several results read is loaded once for them."""
+    kept = [d for d, c in enumerate(h.combine) if c.kind != "pw"]
+    accesses = [access for view in h.inputs for access in view.accesses]
+    moving = [{d for index in access for d in index.dims()} for access in accesses]
+    return sum([1 / max(prod([h.extents[d] for d in kept if d not in dims]), 1) for dims in moving])
+
+
+def slides(h: MdHom) -> bool:
+    """Whether it reduces what neighbouring results read, too, as convolutions do."""
+    reduced, extents = h.dims("pw"), h.extents
+    for index in [index for view in h.inputs for access in view.accesses for index in access if len(index.dims()) > 1]:
+        reach = sum([abs(c) * (extents[d] - 1) for d, c in enumerate(index.coefficients) if d in reduced])
+        if any([0 < abs(c) <= reach for d, c in enumerate(index.coefficients) if d not in reduced]):
+            return True
+    return False
+
+
+def at_borders(h: MdHom) -> float:
+    """Return the operations that a map's point takes longer because vectors at both ends of rows lie outside, too."""
+    last = [access[-1] for view in h.inputs if view.boundary for access in view.accesses if access]
+    return sum([2 * _BORDER / max(h.extents[-1], 1) for index in last if index.dims() and index.constant])
 
 
 @lru_cache(maxsize=1024)

@@ -231,6 +231,21 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     )  # fmt: skip
 
 
+def written_out(graph: Graph, step: Step) -> Step:
+    """Give the map that computes the same as a short reduction."""
+    h, kept = step.mdhom.last, step.mdhom.last.dims("cc")
+    rank = len(kept)
+    place = tuple([Affine.of(kept.index(d), rank) if d in kept else unit(rank) for d in range(h.rank)])
+    composer, recorder = Composer(graph, rank), Recorder()
+    results = composer.mapped(recorder, step, place)
+    return composer.step(
+        h, (recorder, results), extents=tuple([h.extents[d] for d in kept]),
+        combine=tuple([h.combine[d] for d in kept]), names=tuple([h.names[d] for d in kept]),
+        outputs=tuple([replace(v, accesses=(composed(v.accesses[0], place, rank),)) for v in h.outputs]),
+        contract=h.scalar.contract or composer.may_contract(recorder),
+    )  # fmt: skip
+
+
 def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[View, tuple[int, ...]]]:
     """Give the views through which a step sees values in other shapes than they were made in, and these."""
     seen = [(v, graph.view(p).shape) for p, v in step.reads if p in values]

@@ -10,6 +10,7 @@ from math import inf, prod
 import numpy as np
 
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
+from mdhnp.cost.work import at_borders, loads, slides
 from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, trace
 
@@ -42,7 +43,10 @@ def cost_of_step(h: Computation) -> float:
         return _of_chain(h)
     if isinstance(h, Rows):
         return _of_rows(h)
-    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + _OPERATION * _operations(h.last)
+    # Neighbours that a map reads are loaded once for several rows, those of a convolution in each of its rounds.
+    beside = h.points * (loads(h.last) if slides(h.last) else at_borders(h.last))
+    computing = _OPERATION * (_operations(h.last) + beside)
+    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + computing
 
 
 def bytes_of(graph: Graph) -> int:
@@ -120,7 +124,9 @@ def _of_chain(h: Chain) -> float:
     if h.rank > 2 and bytes_of_step(h) >= _FAR:  # in two dimensions tiles have less border
         along = min(_PLANES, h.extents[0])
         tiles += [(streamed, (along, *[min(k, n) for n in h.extents[1:-1]], h.extents[-1])) for k in outer]
-    apart = _TILED if h.rank < 3 else _APART
+    accesses = [a for one in h.mdhoms for v in one.inputs for a in v.accesses]
+    beside = {d for access in accesses for i in access for d in i.dims() if i.constant}
+    apart = (_TILED if len(beside) < 3 else _APART) * max(_LANES / h.extents[-1], 1)
     each = [
         cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED
     ]  # fmt: skip

@@ -87,6 +87,8 @@ def _readers(graph: Graph, n: int) -> Readers:
         for m, view in views:
             for axis, ranges in enumerate(found.setdefault(m, [[] for _ in view.shape])):
                 distances = [a[axis].constant for a in view.accesses]
+                if not all([a[axis].dims() for a in view.accesses]):  # at constant places: all of the axis is needed
+                    distances += [-graph.steps[m].mdhom.extents[axis], view.shape[axis]]
                 ranges.append((min(distances), max(distances), view.boundary))
     return found
 

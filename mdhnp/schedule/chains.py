@@ -17,6 +17,8 @@ from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, shared_groups
 
 #: Tiles that are looked at: along the innermost dimension, and along the others.
 _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
+#: Register tiles of CPUs, the best first: filters, rows and vectors, of at most so many filters that read the same.
+_ROWS, _LINE, _FILTERS = ((1, 4, 1), (1, 2, 1), (1, 1, 1), (1, 2, 2)), ((1, 1, 1), (1, 1, 4)), 4
 #: Points that could be computed in the time that a row takes besides.
 _ROW = 32
 #: Bytes from memory that take as long as a launch.
@@ -99,8 +101,9 @@ def _beyond(h: Chain) -> int:
     """How far beyond the ends of rows maps read what others leave to them."""
     each = [(s.mdhom, p, v) for s in h.graph.steps for p, v in s.reads]
     bounded = [(one, v) for one, p, v in each if p >= h.graph.given and v.boundary is not None]
-    before = [-a[-1].constant for _, v in bounded for a in v.accesses]
-    behind = [one.extents[-1] + a[-1].constant - v.shape[-1] for one, v in bounded for a in v.accesses]
+    moving = [(one.extents[-1] - v.shape[-1], a[-1]) for one, v in bounded for a in v.accesses if a[-1].dims()]
+    before = [-i.constant for _, i in moving]
+    behind = [more + i.constant for more, i in moving]
     return max([*before, *behind], default=0)
 
 
@@ -196,10 +199,20 @@ def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
     while width > shortest[inner]:
         width //= 2
     width = width if _beyond(h) < width else 1
-    for rows, vectors in ((4, 1), (2, 1), (1, 1), (2, 2)) if h.rank > 1 else ((1, 1), (1, 4)):
-        if width * vectors <= shortest[inner] and (h.rank == 1 or rows <= shortest[inner - 1]):
-            private = [width * vectors if d == inner else rows if d == inner - 1 else 1 for d in range(h.rank)]
-            yield _RegisterTile(tuple(private), ones, width)
+    beside = _read_by_all(h)
+    filters = -(-shortest[beside] // -(-shortest[beside] // _FILTERS))  # as evenly as can be
+    shared = ((filters, 2, 1), (2, 4, 1)) if beside >= 0 else ()
+    for count, rows, vectors in (*shared, *(_ROWS if h.rank > 1 else _LINE)):
+        sizes = {beside: count, inner - 1: rows, inner: width * vectors}
+        private = tuple([sizes.get(d, 1) for d in range(h.rank)])
+        if all([size <= n for size, n in zip(private, shortest, strict=True)]):
+            yield _RegisterTile(private, ones, width)
+
+
+def _read_by_all(h: Chain) -> int:
+    """A dimension all of whose points read the same of an array, as filters do; -1 where there is none."""
+    each = [(d, v) for one in h.mdhoms for v in one.inputs if len(v.shape) == h.rank for d in range(h.rank - 2)]
+    return next((d for d, v in each if v.shape[d] > 1 and not any([a[d].dims() for a in v.accesses])), -1)
 
 
 def _streamed_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from mdhnp.fusion.compose import Composer, composed_with, is_map
+from mdhnp.cost.work import slides
+from mdhnp.fusion.compose import Composer, composed_with, is_map, is_short, written_out
 from mdhnp.fusion.rule import (
     Match,
     Rule,
@@ -72,9 +73,12 @@ def _together(graph: Graph, match: Match) -> Graph:
 
 
 def _chained(graph: Graph, match: Match) -> Step | None:
-    """Put two steps, and those of which they are made, into one."""
+    """Put two steps, and those of which they are made, into one; small convolutions as maps."""
     part, given = graph.subgraph(match)
-    made = chain(expanded(part, lambda h: unfused(h).steps))
+    whole = expanded(part, lambda h: unfused(h).steps)
+    small = [slides(s.mdhom.last) and is_short(s.mdhom) and 0 not in s.mdhom.extents for s in whole.steps]
+    steps = [written_out(whole, step) if short else step for step, short in zip(whole.steps, small, strict=True)]
+    made = chain(replace(whole, steps=tuple(steps)))
     return None if made is None else Step(made, given)
 
 
