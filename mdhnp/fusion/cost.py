@@ -12,7 +12,7 @@ import numpy as np
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
 from mdhnp.cost.work import at_borders, loads, slides
 from mdhnp.fusion.streamed import streamed
-from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, trace
+from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, is_product, trace
 
 _MACHINE = usual("cpu", 1)
 #: Seconds of a byte to or from memory, and of a simple operation.
@@ -26,12 +26,19 @@ _CACHED = 1 << 18
 #: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
 #: many times as long what it does in a cache takes then, while it waits for memory less: fitted to iterated stencils.
 _PLANES, _FAR, _PASSING = 4, 1 << 25, 1.5
+#: Bytes that a CPU's last cache holds.
+_HELD = 1 << 26
 #: Rows that are enough for all cores, and how many are computed at a time; the same of the online form.
 ENOUGH, _AT_ONCE, _BESIDE = 64, 8, 64
 #: Elements of a row from which on vectors are full.
 _WIDE = 16
 #: Bytes of what all rows read that stay in a cache, and what part of one from memory a byte from there costs.
 _SHARED, _AGAIN = 1 << 22, 0.05
+#: Seconds in which an element is turned in registers: a cycle (`Core.copied`).
+_TURNED = _MACHINE.core.copied[1] / _MACHINE.core.clock
+#: Part of the shorter of computing and moving that a product of matrices hides, as long as its arrays lie in a cache:
+#: fitted to 14 layers of neurons of 256 to 2^18 rows.
+_HIDDEN = 0.4
 #: How many times as long rows and chains take because they read memory and compute by turns: fitted to chains of
 #: stencils; those of one and two dimensions to two stencils of 5 to 33 neighbours.
 _APART, _TILED = 1.2, 1.1
@@ -44,9 +51,11 @@ def cost_of_step(h: Computation) -> float:
     if isinstance(h, Rows):
         return _of_rows(h)
     # Neighbours that a map reads are loaded once for several rows, those of a convolution in each of its rounds.
-    beside = h.points * (loads(h.last) if slides(h.last) else at_borders(h.last))
-    computing = _OPERATION * (_operations(h.last) + beside)
-    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + computing
+    one, neighbours, nbytes = h.last, slides(h.last), bytes_of_step(h)
+    beside = h.points * (loads(one) if neighbours else at_borders(one))
+    moving, computing = _BYTE * (nbytes + _across(one)), _OPERATION * (_operations(one) + beside)
+    hides = is_product(one, ()) and not neighbours and nbytes <= _HELD
+    return _MACHINE.launch + moving + computing - (_HIDDEN * min(moving, computing) if hides else 0)
 
 
 def bytes_of(graph: Graph) -> int:
@@ -110,7 +119,18 @@ def _of_rows(h: Rows) -> float:
                 size = view.element_bytes
                 # In the online form reading hides: an element is multiplied for all rows that are computed at a time.
                 moved += size * again * (_AGAIN if online or size <= _SHARED else 1)
-    return _MACHINE.launch + apart * (_BYTE * moved + sum([seconds_in_cache(s.mdhom.last) for s in h.graph.steps]))
+    computing = sum([seconds_in_cache(s.mdhom.last) for s in h.graph.steps]) + (_TURNED * _turned(h) if online else 0)
+    return _MACHINE.launch + apart * (_BYTE * moved + computing)
+
+
+def _turned(h: Rows) -> int:
+    """Return the elements that are turned as rows, which lie in vectors in the online form, are no neighbours."""
+    each = [*zip(h.graph.steps, h.shared, strict=True)]
+    views = [(v, along[-1]) for step, along in each for p, v in step.reads if p < h.graph.given]
+    views += [(v, h.shared[-1][-1]) for v in h.outputs]
+    return sum(
+        [prod(v.shape) for v, row in views if v.shape and v.linear(v.accesses[0]).coefficients[row] not in (0, 1)]
+    )
 
 
 def _of_chain(h: Chain) -> float:
