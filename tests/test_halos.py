@@ -178,8 +178,9 @@ def test_a_kernel_that_computes_at_the_end_only_is_searched(
 
 @pytest.mark.skipif(native.repeat is None, reason="without compiled code Python launches")
 @pytest.mark.parametrize("settings", [{}, {"precision": "highest"}])
+@pytest.mark.parametrize("name", ["new memory", "room for halos", "given memory"])
 def test_repeated_calls_of_a_single_result_are_launched_by_compiled_code(
-    settings: dict[str, Any], apart: Group, monkeypatch: pytest.MonkeyPatch
+    name: str, settings: dict[str, Any], apart: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[Any] = []
     do = Kernels.run
@@ -187,11 +188,24 @@ def test_repeated_calls_of_a_single_result_are_launched_by_compiled_code(
     x = np.random.default_rng(12).integers(-3, 4, (18, 6))
     with mdhnp.config(host="never", specialise="always", tuning="off", **settings):
         a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
-        mdhnp.einsum("ij->i", a)
-        assert len(launched) == 2  # what is new
+        part = a.parts[0]
+        target = mdhnp.zeros(part.shape, dtype=x.dtype, device=part.device)
+
+        def put() -> mdhnp.Array:
+            target[...] = part + 1
+            return target
+
+        call, count, expected = {
+            "new memory": (lambda: mdhnp.einsum("ij->i", a), 2, x.sum(axis=1)),
+            "room for halos": (lambda: mdhnp.stencil(a, WEIGHTS, "nearest"), 2, mdhnp.stencil(x, WEIGHTS, "nearest")),
+            "given memory": (put, 2, x[:9] + 1),
+        }[name]
+        launched.clear()
+        call()
+        assert len(launched) == count  # what is new
         for _ in range(3):
-            np.testing.assert_array_equal(mdhnp.einsum("ij->i", a).numpy(), x.sum(axis=1))
-    assert len(launched) == 2
+            np.testing.assert_array_equal(call().numpy(), expected)
+    assert len(launched) == count
 
 
 def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:

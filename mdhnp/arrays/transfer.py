@@ -3,9 +3,7 @@
 Where kernels work on the host's memory nothing is copied.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,12 +74,6 @@ def converted(view: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device | None") -> npt.NDArray[Any]:
     """Give the view of new memory on a device, or of the host, of whatever values are there."""
-    return maker(shape, dtype, device)()
-
-
-def maker(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device | None") -> Callable[[], npt.NDArray[Any]]:
-    """Give what does the same as :func:`empty` again and again."""
     if device is None or not device.own_memory:
-        return partial(new, shape, dtype)
-    make = device.memory.maker(device, [(shape, dtype)])
-    return lambda: make()[0]
+        return new(shape, dtype)
+    return device.memory.maker(device, [(shape, dtype)])()[0]

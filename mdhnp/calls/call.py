@@ -55,7 +55,7 @@ def call(
         mode = mode.at(what[0].name, precision, memory_limit)
     if operands and type(operands[0]) is Array:
         repeated = (find_views if observe.blocks else repeat)(entries, what, mode, operands, Array)
-        if type(repeated) is Array:
+        if type(repeated) is Array or repeated == ():
             return repeated
         if repeated is not None:
             found, views, device = repeated

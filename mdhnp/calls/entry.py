@@ -129,7 +129,7 @@ class Entry:
             watcher.saw(self, plan, time.perf_counter() - begin, like)
         if self._give is not None:
             return self._give(results)
-        return scalar(results[0])
+        return scalar(results[0]) if results else ()
 
 
 def _of_operands(

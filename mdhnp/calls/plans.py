@@ -144,8 +144,8 @@ class Kernels(Leaf):
 
     @property
     def free(self) -> list[Any] | None:
-        """Free states of its executable, if it gives one result, on views of the device's own memory."""
-        plain = self.executable.resident and len(self.executable.results) == 1
+        """Free states of its executable, if it has one result, new or given, on views of the device's own memory."""
+        plain = self.executable.resident and (self.into or len(self.executable.results) == 1)
         return self.executable.free if plain else None
 
     def run(self, arrays: Sequence[Array]) -> Results:

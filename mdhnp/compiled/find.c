@@ -231,13 +231,16 @@ wrapped(PyTypeObject *kind, PyObject *view, PyObject *device)
     return made;
 }
 
-/* Make a call where all it does is to enqueue kernels; NULL, without an error where it has to be made otherwise. */
+/* Make a call where all it does is to enqueue kernels: gives the result, or an empty tuple of one that went into the last
+   view. NULL, without an error where it has to be made otherwise. */
 static PyObject *
 enqueue(Found *found, PyTypeObject *kind)
 {
     PyObject *results = enqueued(found->entry, found->views);
-    PyObject *made = results == NULL ? NULL : wrapped(kind, PyTuple_GET_ITEM(results, 0), found->device);
-    Py_XDECREF(results);
+    if (results == NULL || PyTuple_GET_SIZE(results) == 0)
+        return results;
+    PyObject *made = wrapped(kind, PyTuple_GET_ITEM(results, 0), found->device);
+    Py_DECREF(results);
     return made;
 }
 
@@ -370,8 +373,9 @@ repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *views, 
 PyDoc_STRVAR(repeat_doc,
 "repeat(entries, what, mode, operands, kind)\n--\n\n"
 "Look up a call as `find_views` does, and make it where all it does is to enqueue kernels.\n\n"
-"Such an entry has in its attribute `free` a list of what has an `enqueuer`, of a single result, and in `unseen` how\n"
-"often that may be done before others are to know. Gives the result as one of `kind`, or what `find_views` gives.");
+"Such an entry has in its attribute `free` a list of what has an `enqueuer`, of a single result or of one that goes into the\n"
+"last operand, and in `unseen` how often that may be done before others are to know. Gives the result as one of `kind`,\n"
+"or an empty tuple where it went into an operand, or what `find_views` gives.");
 
 static PyObject *
 repeat(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)

@@ -21,7 +21,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.threads import named
-from mdhnp.distributed.ways import Way, copied_to, gathered_to, is_apart, way_to
+from mdhnp.distributed.ways import Way, copied_to, is_apart, way_to
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -92,35 +92,23 @@ def fetch(view: View, device: Device | None) -> View:
     return found
 
 
-def gathered(view: View, device: Device | None) -> View:
-    """Give the view of a new copy of the elements, in the order in which they lie, on a device or on the host."""
-    return _copied(view, gathered_to(placement_of(view).holders(), box_of(view), device), device)
-
-
-def copied(view: View, device: Device | None) -> View:
-    """Give the view of a new copy of the elements, in C order, on a device or on the host."""
-    return _copied(view, copied_to(placement_of(view).holders(), box_of(view), device), device)
-
-
-def _copied(view: View, way: Way, device: Device | None) -> View:
-    copies, found = _copies(Bringing(placement_of(view), view.dtype, way, device, None))
+def copied(view: View, device: Device | None, *, packed: bool = False) -> View:
+    """Give the view of a new copy of the elements on a device or the host: in C order, or `packed` as they lie."""
+    placement = placement_of(view)
+    way = copied_to(placement.holders(), placement.box(view), device, packed=packed)
+    copies, found = _copies(Bringing(placement, view.dtype, way, device, None))
     carry(copies)
     return found
 
 
 def planned(one: Bringing) -> tuple[list[Copy], View]:
     """Give what is to be copied, and the view of the elements, which nobody may change, when that is done."""
-    few = _constant(one)
-    return _copies(one) if few is None else ([], few)
-
-
-def _constant(one: Bringing) -> View | None:
-    """Give the view of a few elements of an ndarray, which come again in most programs; None for others."""
     placement, dtype, way, device, _ = one
-    if way.holder is not None or device is None or len(way.moves) != 1 or way.nbytes > transfer.FEW:
-        return None
-    shard = placement.shards[way.moves[0].holder]
-    return transfer.constant(seen(shard.memory, way.moves[0].source, dtype), device) if shard.device is None else None
+    if way.holder is None and device is not None and len(way.moves) == 1 and way.nbytes <= transfer.FEW:
+        shard = placement.shards[way.moves[0].holder]
+        if shard.device is None:  # a few elements of an ndarray come again in most programs
+            return [], transfer.constant(seen(shard.memory, way.moves[0].source, dtype), device)
+    return _copies(one)
 
 
 def _copies(one: Bringing) -> tuple[list[Copy], View]:

@@ -172,7 +172,6 @@ class _StepRun:
             first = list[tuple[Device, Callable[[], None]]]()
             for n, (job, arrays) in enumerate(zip(jobs, reads, strict=True)):
                 if job.portions:
-                    assert job.memory is not None
                     rooms[n] = memory = job.memory()
                     first.append((job.device, partial(job.portions[0].launch, job.device, arrays, memory)))
             hand([device for device, _ in first], [do for _, do in first])
@@ -208,9 +207,8 @@ class _StepRun:
             for portion in job.portions[1:]:
                 portion.launch(job.device, arrays, memory)
         else:
-            assert job.memory is not None
             memory = job.memory()
-            job.kernel(job.device, arrays, memory[job.place])
+            job.kernel(job.device, arrays, memory[job.place()])
         return (make(memory, job.device),)
 
     def _reads(self, job: Job) -> list[NDArray]:

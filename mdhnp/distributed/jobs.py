@@ -43,25 +43,24 @@ class Job(NamedTuple):
     task: Task
     room: Region | None
     ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
-    memory: Callable[[], NDArray] | None  # makes new memory of what there is room for
-    place: tuple[slice, ...]  # where in that the result lies
     portions: tuple["JobPortion", ...] = ()  # computed while a halo is on its way, then the others; none: all at once
-
-    @classmethod
-    def of(
-        cls, device: Device, kernel: DeviceCall, task: Task, room: Region | None, ways: tuple[Way | None, ...]
-    ) -> Self:
-        if room is None:
-            return cls(device, kernel, task, None, ways, None, ())
-        shape, dtype = tuple([r.stop - r.start for r in room]), task.mdhom.outputs[0].dtype
-        pairs = zip(task.writes[0], room, strict=True)
-        place = tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
-        return cls(device, kernel, task, room, ways, transfer.maker(shape, dtype, device), place)
 
     @property
     def awaits(self) -> bool:
         """Whether anything must be brought to it."""
         return any([way is None or way.holder is None or way.moves for way in self.ways])
+
+    def memory(self) -> NDArray:
+        """Give new memory of what there is room for."""
+        assert self.room is not None
+        shape = tuple([r.stop - r.start for r in self.room])
+        return transfer.empty(shape, self.task.mdhom.outputs[0].dtype, self.device)
+
+    def place(self) -> tuple[slice, ...]:
+        """Say where in that the result lies."""
+        assert self.room is not None
+        pairs = zip(self.task.writes[0], self.room, strict=True)
+        return tuple([slice(w.start - r.start, w.stop - r.start) for w, r in pairs])
 
 
 class JobPortion(NamedTuple):
@@ -136,14 +135,14 @@ def plan(
         device = members[chosen.devices[task.part]]
         ways = tuple([_way(one, inputs, holders, device) for one in task.reads])
         room = None if rooms is None else rooms[task.part]
-        made = Job.of(device, kernel(task.mdhom), task, room, ways)
+        made = Job(device, kernel(task.mdhom), task, room, ways)
         brought = sum([m.source.nbytes(m.source.whole) for way in ways if way is not None for m in way.moves])
         is_short = brought < LARGE_HALO and seconds(work(task.mdhom), machines[chosen.devices[task.part]]) < LONG
         if room is None or is_short or len(chosen.partition.dims) > 1:
             return made
         parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, ways, inputs))
         pairs = [(kernel(p.mdhom), p) for p in parts]
-        return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place, p.writes)) for k, p in pairs]))
+        return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place(), p.writes)) for k, p in pairs]))
 
     stages = tuple([Stage.of([*map(job, stage)]) for stage in chosen.partition.stages])
     last = stages[-1].jobs if len(stages[-1].jobs) > 1 else ()

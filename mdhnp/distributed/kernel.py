@@ -47,7 +47,7 @@ def _describe(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
 def _describe_into(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
     h, (out,) = as_lying(kernel.mdhom, arrays[:-1]).last, kernel.mdhom.outputs  # nothing fused is put somewhere
     outputs = (array_view(out.name, arrays[-1], out.accesses),)
-    return Described(replace(h, outputs=outputs), None, lambda _: (), into=True)
+    return Described(replace(h, outputs=outputs), None, into=True)
 
 
 @cache

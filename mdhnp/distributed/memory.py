@@ -12,7 +12,7 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.transfer import empty
 from mdhnp.distributed.boxes import StridedBox, holds, split
-from mdhnp.distributed.exchange import copied, gathered
+from mdhnp.distributed.exchange import copied
 from mdhnp.distributed.machines import weights
 from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, seen, view_on
 from mdhnp.distributed.spans import Spans, spans_of, stretch
@@ -82,7 +82,7 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
 
 
 def download(group: Group, view: View) -> View:
-    return gathered(view, None)
+    return copied(view, None, packed=True)
 
 
 # What users see.

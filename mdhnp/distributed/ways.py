@@ -73,15 +73,9 @@ def way_to(array: Holders, box: StridedBox, region: Region, device: Device | Non
     return Way(tuple([move for some in moves for move in some]), None, target.nbytes(target.whole), target)
 
 
-def gathered_to(array: Holders, box: StridedBox, device: Device | None) -> Way:
-    """Say how elements are copied to new memory, in the order in which they lie, of a device or of the host."""
-    target = box.packed()
-    return Way(tuple(_moves(array, box, device, target)), None, target.nbytes(target.whole), target)
-
-
-def copied_to(array: Holders, box: StridedBox, device: Device | None) -> Way:
-    """Say how elements are copied to new memory, in C order, of a device or of the host."""
-    target = StridedBox.new(box.shape, box.itemsize)
+def copied_to(array: Holders, box: StridedBox, device: Device | None, *, packed: bool = False) -> Way:
+    """Say how elements are copied to new memory of a device or the host: in C order, or `packed` as they lie."""
+    target = box.packed() if packed else StridedBox.new(box.shape, box.itemsize)
     return Way(tuple(_moves(array, box, device, target)), None, target.nbytes(target.whole), target)
 
 
@@ -100,7 +94,7 @@ def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
                 return _completed(array, n, box, box.whole)
             if holds(held.valid, box, box.whole):
                 return Way((), n, 0, box.within(held.room, box.whole))
-    return gathered_to(array, box, device)
+    return copied_to(array, box, device, packed=True)
 
 
 def is_apart(device: Device | None) -> bool:

@@ -220,7 +220,7 @@ def _describe_assign(arrays: Arrays) -> Described:
     source, target = arrays
     h = pointwise(convert(source.dtype, target.dtype), [source])
     into = array_view("O0", target, h.outputs[0].accesses)
-    return Described(replace(h, outputs=(into,)), None, lambda _: (), into=True)
+    return Described(replace(h, outputs=(into,)), None, into=True)
 
 
 _ASSIGN = Routine("assign", _describe_assign)
