@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from mdhnp.distributed.spans import Span, Spans, is_empty, place, unit_of
 from mdhnp.mdh.regions import Region
-from mdhnp.mdh.views import View, row_major
+from mdhnp.mdh.views import row_major
 
 
 class StridedBox(NamedTuple):
@@ -19,11 +19,6 @@ class StridedBox(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in bytes
     itemsize: int
-
-    @classmethod
-    def of(cls, view: View) -> Self:
-        """Give the box of an array that is C-contiguous, whatever its view says."""
-        return cls.new(view.shape, view.dtype.itemsize)
 
     @classmethod
     def of_bytes(cls, spans: Spans) -> Self:

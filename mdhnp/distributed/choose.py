@@ -153,7 +153,7 @@ def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], m
         if value < graph.given:
             return operands[value]
         where = found[value - graph.given]
-        return Operand(StridedBox.of(view), where, where)
+        return Operand(StridedBox.new(view.shape, view.dtype.itemsize), where, where)
 
     for h, inputs in graph.steps:
         chosen = choose(h, list(map(operand, inputs, h.inputs)), weights, machines)

@@ -141,10 +141,10 @@ class _StepRun:
     def _stage(self, stage: Stage) -> list[tuple[Array, ...]]:
         """Compute the jobs of one stage, on their devices side by side."""
         jobs, devices = stage.jobs, stage.devices
-        if stage.is_there and self._compiled:
-            return threads.in_turn(devices, [partial(self._at_once, job) for job in jobs])
-        if stage.memory == "host":
-            return threads.on_all(devices, [partial(self._computed, job) for job in jobs])
+        at_once = stage.is_there and self._compiled
+        if at_once or stage.memory == "host":
+            hand = threads.in_turn if at_once else threads.on_all
+            return hand(devices, [partial(self._computed, job) for job in jobs])
         if stage.memory == "own" and not stage.is_large:
             return self._brought_at_once(stage)
         reads = threads.on_all(devices, [partial(self._reads, job) for job in jobs])
@@ -191,14 +191,6 @@ class _StepRun:
     def _computed(self, job: Job) -> tuple[Array, ...]:
         return self._launched(job, self._reads(job))
 
-    def _at_once(self, job: Job) -> tuple[Array, ...]:
-        """Launch a job to which nothing must be brought."""
-        return self._launched(job, [self._seen(one, way) for one, way in zip(job.task.reads, job.ways, strict=True)])
-
-    def _seen(self, one: Any, way: Any) -> NDArray:
-        """Give the view of what is read where a device, or the host, has it."""
-        return seen(self._placements[one.input].shards[way.holder].memory, way.box, self._dtypes[one.input])
-
     def _launched(self, job: Job, arrays: Sequence[NDArray], memory: NDArray | None = None) -> tuple[Array, ...]:
         """Launch a job, or all but the first portion, which put something into memory already."""
         if job.room is None:
@@ -229,10 +221,10 @@ class _StepRun:
                     some, view = self._partials(one, job.device)
                 else:
                     assert isinstance(one, Window)
-                    if way.holder is not None and not way.moves:
-                        views.append(self._seen(one, way))
-                        continue
                     n = one.input
+                    if way.holder is not None and not way.moves:
+                        views.append(seen(self._placements[n].shards[way.holder].memory, way.box, self._dtypes[n]))
+                        continue
                     each.append(Bringing(self._placements[n], self._dtypes[n], way, job.device, self._stores[n]))
                     some, view = planned(each[-1])
                 copies += some
@@ -258,7 +250,9 @@ class _StepRun:
     def _joined(self, n: int, view: View, holders: Holders) -> NDArray:
         """Give the view of an output, of which each device has a box."""
         each = zip(holders.each, self._found[-len(holders.each) :], strict=True)
-        shards = [Shard(at, flat(found[n], at), *spans) for (at, *spans), (_, found) in each]
+        shards = [Shard(at, flat(found[n], at), room, own) for (at, room, own, _), (_, found) in each]
+        for shard in shards:
+            shard.valid = shard.own
         return view_on(shards, view.shape, view.dtype, holders=holders)
 
 

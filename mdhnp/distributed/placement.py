@@ -40,16 +40,11 @@ class Shard:
     __slots__ = ("_waiting", "device", "failures", "memory", "own", "room", "valid")
 
     def __init__(
-        self,
-        device: Device | None,
-        memory: View,
-        room: Spans | None = None,
-        own: Spans | None = None,
-        valid: Spans | None = None,
+        self, device: Device | None, memory: View, room: Spans | None = None, own: Spans | None = None
     ) -> None:
         self.device, self.memory = device, memory
         self.room = room or stretch(0, memory.nbytes)
-        self.own, self.valid = own or self.room, valid or self.room
+        self.own, self.valid = own or self.room, self.room
         self._waiting = None if device is None else waiting(device)
         self.failures = self.failures_now()
 
@@ -143,12 +138,9 @@ class Placement(Addresses):
 
 
 def view_on(
-    shards: Sequence[Shard],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    strides: Sequence[int] | None = None,
+    shards: Sequence[Shard], shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None,
     holders: Holders | None = None,
-) -> View:
+) -> View:  # fmt: skip
     """Give the view of a new placement, all of it; without strides, in C order."""
     try:
         placement = Placement(shards, holders)

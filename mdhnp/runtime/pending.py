@@ -120,7 +120,7 @@ def watch(device: Device, event: cl.Event) -> None:
 
     Where too much would wait, as of :meth:`Waiting.put`.
     """
-    _forget_done(device)
+    _left(device)
     waiting(device).add(_Few((), event))
 
 
@@ -132,17 +132,20 @@ def _described(caller: Caller) -> str:
 
 def settled(device: Device) -> None:
     """Forget what is done; LaunchError, which names it, if the next one failed."""
-    _forget_done(device)
-    with suppress(IndexError), errors(device):
-        if (first := waiting(device).few[0]).status() < 0:
+    first, failed = _left(device)
+    if failed:
+        with errors(device):
             first.event.wait()  # which raises
 
 
-def _forget_done(device: Device) -> None:
+def _left(device: Device) -> tuple[Any, bool]:
+    """Forget what is done; gives the next one, or None, and whether it failed."""
     few = waiting(device).few
     with suppress(IndexError):  # other threads forget, too
-        while few and few[0].status() == cl.command_execution_status.COMPLETE:
+        while (status := (first := few[0]).status()) == cl.command_execution_status.COMPLETE:
             few.popleft()
+        return first, status < 0
+    return None, False
 
 
 class errors:
