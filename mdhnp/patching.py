@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from mdhnp import linalg
 from mdhnp.calls.operands import routing
 from mdhnp.calls.switches import Switches
 from mdhnp.documentation import public
 from mdhnp.frontend import (
     array_functions,  # noqa: F401 (which looks at NumPy's functions before ours replace them)
     gufuncs,
+    linalg,
     products,
 )
 from mdhnp.frontend.einsum import einsum
@@ -27,7 +27,7 @@ _OURS: dict[str, tuple[Function, ...]] = {
         einsum, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
         products.dot, products.inner, products.kron, products.outer, products.tensordot, products.trace, products.vdot,
     ),
-    "numpy.linalg": linalg.PRODUCTS,
+    "numpy.linalg": tuple([getattr(linalg, name) for name in linalg.__all__]),
 }  # fmt: skip
 
 

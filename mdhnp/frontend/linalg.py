@@ -18,6 +18,8 @@ from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.pairwise import contracted
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 
+__all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
+
 Array = npt.NDArray[Any]
 
 
