@@ -58,7 +58,7 @@ SEVERAL = {
     "rows_compared": partial(_SORTING, 20, values=True, places=False),
     "rows_exchanged": partial(_SORTING, 900, values=True, places=True),
     "rows_online": rows.online_program,
-    "selection_places": partial(writing, np.dtype(np.float16), (30, 300), replace(MATRICES, offsets=True), "new", None),
+    "selection_places": partial(writing, np.dtype(np.float16), (30, 300), "new", None, replace(MATRICES, offsets=True)),
 }
 
 

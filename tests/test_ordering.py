@@ -9,7 +9,7 @@ from arrays import same
 from separate import separate
 
 import mdhnp
-from mdhnp.calls.sorting import _sorted
+from mdhnp.calls.sorting import written
 from mdhnp.codegen import radix
 from mdhnp.runtime.devices import Device
 
@@ -34,9 +34,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
         monkeypatch.setattr(radix, "_FEW", 0)
     if request.param == "in passes":
         monkeypatch.setattr(radix, "exchanging", lambda *_: None)
-    _sorted.cache_clear()
+    written.cache_clear()
     yield request.param
-    _sorted.cache_clear()
+    written.cache_clear()
 
 
 def drawn(shape: Any, char: str, few: bool = False) -> Any:

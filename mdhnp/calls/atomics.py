@@ -1,6 +1,5 @@
 """Elements of an Array changed where indices say, in any order, by kernels on the device that has them."""
 
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +8,9 @@ import numpy as np
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array
 from mdhnp.calls.reach import COUNTED, reach
-from mdhnp.calls.sorting import executable
+from mdhnp.calls.sorting import kinds, written
 
 if TYPE_CHECKING:  # which load OpenCL
-    from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
 
 _ADDING = ("add", "subtract")
@@ -37,17 +35,9 @@ def combine_at(operation: str, a: Array, indices: Array, values: Array) -> bool:
     reached = reach(device, indices._view)
     if reached is None or reached > a.shape[0] or max(values.size, a.shape[0]) > COUNTED or transfer.is_fixed(a):
         return False
-    _combining(device, operation, a.dtype, indices.dtype, shape)((indices._view, values._view), (a._view,))
-    transfer.changed(a)
-    return True
-
-
-@lru_cache(maxsize=64)
-def _combining(
-    device: "Device", operation: str, dtype: "np.dtype[Any]", index: "np.dtype[Any]", shape: tuple[int, int, int]
-) -> "Executable":
     from mdhnp.codegen.opencl.atomics import combining
 
-    (number, columns, rows), program = shape, combining(operation, dtype, index, shape, device.caps)
-    given = [((number,), index), ((number * columns,), dtype)]
-    return executable(device, program, given, [((rows * columns,), dtype)])
+    inputs, outputs, what = (indices._view, values._view), (a._view,), (operation, a.dtype, indices.dtype, shape)
+    written(device, combining, kinds(inputs), kinds(outputs), *what)(inputs, outputs)
+    transfer.changed(a)
+    return True

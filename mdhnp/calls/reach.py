@@ -2,17 +2,15 @@
 
 import weakref
 from contextlib import suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.sorting import executable
+from mdhnp.calls.sorting import computed
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
-    from mdhnp.runtime.executable import Executable
     from mdhnp.runtime.handle import Device
 
 #: Views and memories whose reach is remembered.
@@ -53,7 +51,10 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
         layout = Layout.of(view)
         if not view.size or not layout.contiguous or view.size > COUNTED:
             return None if view.size else 0
-        (largest,) = _reaching(device, view.dtype, view.size).new((view,))
+        from mdhnp.codegen.opencl.reach import groups, reaching
+
+        outputs = [((groups(view.size, device.caps),), _REACHED)]
+        (largest,) = computed(device, reaching, (view,), outputs, view.dtype, view.size)
         found = np.empty(largest.size, largest.dtype)  # a number of each work-group: few, and no second launch
         resident.download_into(device, largest, found, device.queue)
         reached = int(found.max()) + 1
@@ -69,12 +70,3 @@ def _keep(key: Any, known: _Known) -> None:
     if len(_known) > _MOST:
         with suppress(StopIteration, RuntimeError):  # other threads put some in, too
             _known.pop(next(iter(_known)), None)
-
-
-@lru_cache(maxsize=64)
-def _reaching(device: "Device", dtype: "np.dtype[Any]", count: int) -> "Executable":
-    from mdhnp.codegen.opencl.reach import reaching
-
-    program = reaching(dtype, count, device.caps)
-    groups = program.kernels[0].global_size // program.kernels[0].local_size
-    return executable(device, program, [((count,), dtype)], [((groups,), _REACHED)])

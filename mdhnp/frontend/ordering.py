@@ -95,14 +95,14 @@ def nonzero(x: Array) -> tuple[Array, ...]:
     """Give the indices of elements that are not 0, along each axis; their number is read."""
     if not x.size:
         return tuple([package().empty(0, dtype=np.int64, device=x.device) for _ in x.shape])
-    return sorting.selected_places(in_order(x), "true")
+    return sorting.selected(in_order(x), "true")
 
 
 def values_where(mask: Array, x: Array) -> Array:
     """Give the elements where a mask of the same shape is true, whose number is read."""
     if not x.size or x.itemsize not in _MOVED:
         return package().take(x.reshape(-1), nonzero(mask.reshape(-1))[0], mode="clip")
-    return sorting.selected_values(in_order(mask), "true", in_order(x))
+    return sorting.selected(in_order(mask), "true", in_order(x))[0]
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -122,7 +122,7 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
 def unique_values(x: Array) -> Array:
     """Give values in order, without repetition."""
     found = sorted_along(x.reshape(-1), 0)
-    return sorting.selected_values(found, "new", found) if found.size else found
+    return sorting.selected(found, "new", found)[0] if found.size else found
 
 
 def _begins(found: Array) -> Array:

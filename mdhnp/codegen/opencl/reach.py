@@ -33,15 +33,19 @@ _TEXT = """\
 """
 
 
+def groups(count: int, caps: DeviceCaps) -> int:
+    """Give how many work-groups look at so many elements."""
+    return min(-(-count // (work_group(caps)[1] * _EACH)), caps.compute_units * _GROUPS)
+
+
 def reaching(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps) -> Program:
     """Give the program for an array of `count` whole numbers, at least one and at most 2^31 - 1.
 
     The output has one number of uint64 of each work-group: the largest of some of them, where those less than 0 are
     counted from the end (-1 as 0).
     """
-    _, items = work_group(caps)
-    groups = min(-(-count // (items * _EACH)), caps.compute_units * _GROUPS)
+    (_, items), every = work_group(caps), groups(count, caps)
     arrays = {"const TYPE *indices": Argument("input", 0), "ulong *largest": Argument("output", 0)}
     body = _TEXT.format(reach="x" if dtype.kind == "u" else "x < 0 ? ~x : x")
     begin = head(items, TYPE=memory_type(dtype))
-    return one_kernel(begin, "reach", arrays, {"n": count}, body, (groups * items, items), caps)
+    return one_kernel(begin, "reach", arrays, {"n": count}, body, (every * items, items), caps)

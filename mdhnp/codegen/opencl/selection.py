@@ -76,30 +76,30 @@ def _head(dtype: "np.dtype[Any]", criterion: Criterion, caps: DeviceCaps) -> str
     )
 
 
-def _tiles(count: int, caps: DeviceCaps) -> int:
+def tiles(count: int, caps: DeviceCaps) -> int:
     """Give the number of tiles of an array of so many elements."""
     return -(-count // (work_group(caps)[1] * _EACH))
 
 
-def counting(dtype: "np.dtype[Any]", count: int, caps: DeviceCaps, criterion: Criterion) -> Program:
+def counting(dtype: "np.dtype[Any]", count: int, criterion: Criterion, caps: DeviceCaps) -> Program:
     """Give the program that counts selected elements of an array of `count`.
 
     The outputs are of uint32: how many are in tiles before each tile, and one number, how many there are in all.
     """
-    (_, items), tiles = work_group(caps), _tiles(count, caps)
+    (_, items), every = work_group(caps), tiles(count, caps)
     counts, total = Argument("output", 0), Argument("output", 1)
     arrays = {"const TYPE *x": Argument("input", 0), "uint *counts": counts}
     sum_text, sums = summing(counts, total, 1, (items, items), caps)
-    text, counted = kernel("count", arrays, {"n": 0}, _COUNT, (tiles * items, items), caps)
-    return Program(_head(dtype, criterion, caps) + sum_text + text, (counted, sums), (), (count, tiles))
+    text, counted = kernel("count", arrays, {"n": 0}, _COUNT, (every * items, items), caps)
+    return Program(_head(dtype, criterion, caps) + sum_text + text, (counted, sums), (), (count, every))
 
 
 def writing(
     dtype: "np.dtype[Any]",
     shape: tuple[int, ...],
-    caps: DeviceCaps,
     criterion: Criterion,
     values: "np.dtype[Any] | None",
+    caps: DeviceCaps,
 ) -> Program:
     """Give the program that writes what :func:`counting` counted.
 
@@ -121,5 +121,5 @@ def writing(
         arrays |= {f"const {kind} *values": Argument("input", 2), f"{kind} *found": Argument("output", 0)}
         lines = ["found[begin + k] = values[at];"]
     body = _LIST + "".join(f"        {line}\n" for line in lines) + "    }\n"
-    every = _tiles(prod(shape), caps) * items, items
+    every = tiles(prod(shape), caps) * items, items
     return one_kernel(_head(dtype, criterion, caps), "write", arrays, sizes, body, every, caps)
