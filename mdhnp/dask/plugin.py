@@ -1,8 +1,6 @@
 """What workers of `distributed` need: a device, tuned schedules, memory given back; and what they find, collected."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from distributed import Client, Worker, get_client
@@ -56,11 +54,11 @@ class Plugin(WorkerPlugin):
         if isinstance(devices, str):
             raise TypeError(f"devices: {devices!r} is one name; give a sequence of them")
         self.devices = tuple(devices)
-        self.wisdom = exported()
+        self.wisdom = _wisdom()
 
     def setup(self, worker: Worker) -> None:
         """Prepare a worker."""
-        imported(self.wisdom)
+        _learn(self.wisdom)
         device = self.device_of(worker.name, worker.state.total_resources)
         if device is not None:
             find_device(device)  # an error now names what there is
@@ -95,24 +93,16 @@ class Plugin(WorkerPlugin):
     guard=False,
 )
 def collect(client: Client | None = None) -> int:
-    found = (client or get_client()).run(exported)
-    return sum([imported(text) for text in dict.fromkeys(found.values())])
+    found = (client or get_client()).run(_wisdom)
+    return sum(map(_learn, dict.fromkeys(found.values())))
 
 
-def exported() -> str:
-    """Give what this process's tuning cache holds, as text."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "wisdom.json"
-        cache().export(path)
-        return path.read_text(encoding="utf-8")
+def _wisdom() -> str:
+    return cache().wisdom()
 
 
-def imported(text: str) -> int:
-    """Add to this process's tuning cache what such a text says; gives how many schedules were new."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "wisdom.json"
-        path.write_text(text, encoding="utf-8")
-        return cache().import_(path)
+def _learn(wisdom: str) -> int:
+    return cache().learn(wisdom, "what another process has tuned")
 
 
 def _look(worker: Worker) -> None:

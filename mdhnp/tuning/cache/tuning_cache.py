@@ -32,7 +32,7 @@ from mdhnp.tuning.cache.records import (
     read_measurement,
     read_verdict,
 )
-from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
+from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, wisdom_of, write_whole
 from mdhnp.tuning.processes import ProcessIdentity
 
 T = TypeVar("T")
@@ -213,19 +213,27 @@ class TuningCache:
     def set_verdict(self, key: Key, verdict: Verdict) -> None:
         self._database.write(lambda db: _set(db, "verdict", key, json.dumps(verdict.fields()), np.__version__))
 
+    def wisdom(self) -> str:
+        """Give the user's own entries and calls' times as JSON."""
+        return wisdom_of(self.entries(), self.times())
+
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the user's own entries and calls' times to a JSON file; give how many entries."""
         chosen = self.entries()
-        write_wisdom(path, chosen, self.times())
+        write_whole(Path(path), wisdom_of(chosen, self.times()))
         return len(chosen)
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what :meth:`export` wrote: entries and times where the user has none that were measured here.
+        """Add what :meth:`export` wrote, as :meth:`learn` does; OSError if it cannot be read."""
+        return self.learn(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
 
-        Gives how many entries were added. ValueError if anything in the file is wrong, with what and where; then
-        nothing is added. OSError if it cannot be read.
+    def learn(self, wisdom: str, name: str) -> int:
+        """Add entries and times of a JSON text where the user has none that were measured here.
+
+        Gives how many entries were added. ValueError if anything in the text is wrong, which it calls by the name, with
+        what and where; then nothing is added.
         """
-        found, times = read_wisdom(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
+        found, times = read_wisdom(wisdom, name)
 
         def work(db: sqlite3.Connection) -> int:
             added = 0

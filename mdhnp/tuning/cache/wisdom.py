@@ -26,21 +26,22 @@ _VERSION = 1
 _SAID = 5  # problems in an error's message
 
 
-def write_wisdom(
-    path: str | os.PathLike[str], entries: Iterable[tuple[Key, BestSchedule]], times: Mapping[Key, Times]
-) -> None:
-    """Write entries and times to a file, whole or not at all, else OSError; equal ones give equal files."""
-    path = Path(path)
+def wisdom_of(entries: Iterable[tuple[Key, BestSchedule]], times: Mapping[Key, Times]) -> str:
+    """Give the text of a file with entries and times; equal ones give equal texts."""
     listed = [{"key": asdict(key), **entry.fields()} for key, entry in entries]
     timed = [{"key": asdict(key), "seconds": dict(sorted(each.items()))} for key, each in times.items()]
     for found in (listed, timed):
         found.sort(key=lambda fields: json.dumps(fields["key"]))
     content = {"format": _FORMAT, "version": _VERSION, "entries": listed, "times": timed}
-    text = json.dumps(content, indent=1, ensure_ascii=False)
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, whole or not at all, else OSError."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
+            stream.write(text)
         os.chmod(temporary, 0o644)  # it is made to be given away
         os.replace(temporary, path)
     except BaseException:
