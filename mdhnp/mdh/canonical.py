@@ -138,7 +138,7 @@ def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
         return replace(i, through=tuple([d == inner or (moves and d != outer) for d, moves in enumerate(i.through)]))
 
     def fuse_view(v: View) -> View:
-        v = replace(v, accesses=tuple([tuple(map(through_inner, access)) for access in v.accesses]))
+        v = v.indexed(through_inner)
         axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[outer]}
         inner_axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[inner]}
         if axes and axes != inner_axes:

@@ -104,10 +104,7 @@ def _parts(h: MdHom, dim: int, row: int, count: int) -> MdHom:
     """What combines the points of each piece, which takes the place of the row."""
     rows = partial(h, dim)
     source = h.segments[0].source
-    inputs = [
-        replace(v, accesses=tuple([tuple([i.still((row,)) for i in access]) for access in v.accesses]))
-        for v in h.inputs
-    ]
+    inputs = [v.still((row,)) for v in h.inputs]
     inputs[source] = replace(h.inputs[source], name="piece", shape=(count + 1,))
     extents = tuple([count if d == row else n for d, n in enumerate(h.extents)])
     names = tuple(["p" if d == row else name for d, name in enumerate(h.names)])

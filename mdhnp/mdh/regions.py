@@ -87,10 +87,7 @@ def _counted(f: Function, dim: int) -> Function:
 
 def _shifted(v: View, dim: int, begin: int) -> View:
     """Give a view whose accesses begin at another point of a dimension."""
-    accesses = [
-        [replace(i, constant=i.constant + i.coefficients[dim] * begin) for i in access] for access in v.accesses
-    ]
-    return replace(v, accesses=tuple(map(tuple, accesses)))
+    return v.indexed(lambda i: replace(i, constant=i.constant + i.coefficients[dim] * begin))
 
 
 def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[View, Region]:

@@ -147,7 +147,8 @@ def _combining(
     """
     finish = None
     if outputs is None:
-        inputs = (*inputs, *[_still(h.inputs[n], h.dims("pw")) for n in finish_inputs(h)])
+        # Those are used that do not move with the others, so that none has to.
+        inputs = (*inputs, *[h.inputs[n].still(h.dims("pw")) for n in finish_inputs(h)])
         outputs, finish = h.outputs, renumber_finish(h)
     combine = tuple([along.get(d, CC) for d in range(h.rank)])
     parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
@@ -235,11 +236,6 @@ def _partials(
     """C-contiguous arrays of partial results over some dimensions, in the rank of `h`."""
     types = enumerate(h.scalar.dtypes, start)
     return tuple([contiguous(f"{name}{n}", t, extents, tuple(kept)) for n, t in types])
-
-
-def _still(v: View, dims: tuple[int, ...]) -> View:
-    """A view of which only accesses are used that do not move with some dimensions, so that none has to."""
-    return replace(v, accesses=tuple([tuple([i.still(dims) for i in access]) for access in v.accesses]))
 
 
 def carrying(h: MdHom, dim: int) -> MdHom:

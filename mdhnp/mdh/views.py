@@ -8,7 +8,7 @@ leave the array name a boundary mode, in scipy.ndimage's terms. A point may read
 :class:`Slice`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -286,7 +286,15 @@ class View:
             number, access = index.source
             return replace(index, source=(place[number], access))
 
-        return replace(self, accesses=tuple([tuple(map(moved, access)) for access in self.accesses]))
+        return self.indexed(moved)
+
+    def indexed(self, index: Callable[[Affine], Affine]) -> "View":
+        """The same array, read at other indices: what a function makes of each."""
+        return replace(self, accesses=tuple([tuple(map(index, access)) for access in self.accesses]))
+
+    def still(self, dims: Sequence[int]) -> "View":
+        """The same at the first point of some dimensions."""
+        return self.indexed(lambda i: i.still(dims))
 
     def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
         """Text such as ``A[i,k]``, all accesses beside each other."""
