@@ -1,4 +1,4 @@
-"""What makes a function public: documentation from a record, and errors that begin with its name.
+"""What makes a function or a class public: documentation from a record, and errors that begin with a function's name.
 
 Parameters that several functions have are described once, in `SHARED`. Imports nothing of the package but errors, so
 that all of it may be documented so.
@@ -7,7 +7,7 @@ that all of it may be documented so.
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from inspect import CO_VARARGS, CO_VARKEYWORDS
+from inspect import CO_VARARGS, CO_VARKEYWORDS, cleandoc
 from typing import Any
 
 from mdhnp.errors import Function, guarded
@@ -51,7 +51,7 @@ ON_HOST = (
 
 
 def public(
-    summary: str,
+    summary: str = "",
     *,
     name: str = "",
     returns: str = "",
@@ -60,9 +60,12 @@ def public(
     notes: str = "",
     example: str = "",
     guard: bool = True,
+    title: str = "Parameters",
     **parameters: str,
 ) -> Callable[[Function], Function]:
     """Document a function, and have its errors begin with its name; annotations are for type checkers only.
+
+    Or document a class with what it is made of, which its `title` may call attributes; its docstring is the summary.
 
     `summary` is the first line, and paragraphs after that. `parameters` and `returns` are types and meanings, as
     ``"array_like: Of shape (n,)."``, where they are not those of `SHARED`; one of which the same is said as of that
@@ -77,26 +80,30 @@ def public(
         if name:
             function.__name__ = function.__qualname__ = name
             function.__module__ = "mdhnp"
-        # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
-        function.__annotations__ = {}
-        names = _parameters(function)
+        if isinstance(function, type):
+            names, text = _parts(function), cleandoc(function.__doc__ or "")
+        else:
+            # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
+            names, text, function.__annotations__ = _parameters(function), summary, {}
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
         described = _described(names, parameters)
         imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []
         sections: dict[str, list[str]] = {
-            "Parameters": [line for text, each in described for line in _entry(each, text)],
+            title: [line for said, each in described for line in _entry(each, said)],
             "Returns": list(_entry("", returns)) if returns else [],
             "Yields": list(_entry("", yields)) if yields else [],
             "Raises": [line for e, text in (known | dict(raises or {})).items() for line in (e, *_wrapped(text))],
             "Notes": [line for p in notes.split("\n\n") if p for line in ("", *_wrapped(p, ""))][1:],
             "Examples": [*imports, ">>> import mdhnp", *example.strip().splitlines()] if example else [],
         }
-        lines = summary.splitlines()
-        for title, text in sections.items():
-            lines += ["", title, "-" * len(title), *text] if text else []
+        lines = text.splitlines()
+        for head, section in sections.items():
+            lines += ["", head, "-" * len(head), *section] if section else []
         function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
+        if isinstance(function, type):
+            return function
         places = {name: n for n, name in enumerate(names[: function.__code__.co_argcount])}
-        kinds = {name: text.partition(":")[0] for text, each in described for name in each.split(", ")}
+        kinds = {name: said.partition(":")[0] for said, each in described for name in each.split(", ")}
         typed = [(n, places.get(n, sys.maxsize), kind) for n, kind in kinds.items() if re.match(_CHECKED, kind)]
         return guarded(function, typed) if guard or any([kind == "bool" for _, _, kind in typed]) else function
 
@@ -111,6 +118,12 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     keywords = [next(names) for _ in range(code.co_kwonlyargcount)]
     given += [f"*{next(names)}"] if code.co_flags & CO_VARARGS else []
     return given + keywords + ([f"**{next(names)}"] if code.co_flags & CO_VARKEYWORDS else [])
+
+
+def _parts(made: type) -> list[str]:
+    """Give what a class takes, or a named tuple has."""
+    fields: tuple[str, ...] | None = getattr(made, "_fields", None)
+    return _parameters(made.__init__)[1:] if fields is None else [*fields]  # type: ignore[misc]
 
 
 def _described(names: list[str], own: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -30,37 +30,26 @@ _ORIGINS = {
 }  # fmt: skip
 
 
+@public(
+    title="Attributes",
+    launches="tuple of Leaf: The plans that computed, one for each MDH the call ran, in order.",
+    seconds="float: The whole call, with everything prepared.",
+    kernel_seconds="tuple of tuple of float: For each MDH, the time of each of its kernels on the device.",
+    copies="tuple of Copy: What the call copied to and from devices.",
+    exchanges="tuple of Exchange: What devices exchanged, where there are several.",
+    rewriting="Rewriting or None: Of a fused function: its calls as they are written, the rules, and what they made of "
+    "them.",
+    host="tuple of OnHost: Functions that the host has computed, in order.",
+    memory="tuple of str: For each computation in several steps whose temporaries were too large: how they keep within "
+    "the limit.",
+    example="""
+>>> explanation = mdhnp.explain(mdhnp.stencil, np.arange(6.0), [1.0, 2.0, 1.0])
+>>> "__kernel" in explanation.source
+True""",
+)
 @dataclass(frozen=True)
 class Explanation:
-    """What :func:`explain` found; printing it shows everything.
-
-    Attributes
-    ----------
-    launches : tuple of Leaf
-        The plans that computed, one for each MDH the call ran, in order.
-    seconds : float
-        The whole call, with everything prepared.
-    kernel_seconds : tuple of tuple of float
-        For each MDH, the time of each of its kernels on the device.
-    copies : tuple of Copy
-        What the call copied to and from devices.
-    exchanges : tuple of Exchange
-        What devices exchanged, where there are several.
-    rewriting : Rewriting or None
-        Of a fused function: its calls as they are written, the rules, and what they made of them.
-    host : tuple of OnHost
-        Functions that the host has computed, in order.
-    memory : tuple of str
-        For each computation in several steps whose temporaries were too large: how they keep within the limit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> explanation = mdhnp.explain(mdhnp.stencil, np.arange(6.0), [1.0, 2.0, 1.0])
-    >>> "__kernel" in explanation.source
-    True
-    """
+    """What :func:`explain` found; printing it shows everything."""
 
     launches: tuple[Leaf, ...]
     seconds: float

@@ -27,30 +27,21 @@ from mdhnp.warning import warn
 BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always", "schedule": None}
 
 
+@public(
+    title="Attributes",
+    mdhom="Computation: What is computed.",
+    device="Device: Where its kernels run.",
+    seconds="float or None: Of a call by kernels; None where NumPy has no function to compare with, operands are on a "
+    "device, or memory for both is short.",
+    numpy_seconds="float or None: Of a call by NumPy.",
+    example="""
+>>> (ready,) = mdhnp.prepare(mdhnp.matmul, np.ones((3, 4)), np.ones((4, 5)))
+>>> ready.mdhom.extents, ready.device in mdhnp.devices()
+((3, 5, 4), True)""",
+)
 @dataclass(frozen=True)
 class Prepared:
-    """What was made ready.
-
-    Attributes
-    ----------
-    mdhom : Computation
-        What is computed.
-    device : Device
-        Where its kernels run.
-    seconds : float or None
-        Of a call by kernels; None where NumPy has no function to compare with, operands are on a device, or memory for
-        both is short.
-    numpy_seconds : float or None
-        Of a call by NumPy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> (ready,) = mdhnp.prepare(mdhnp.matmul, np.ones((3, 4)), np.ones((4, 5)))
-    >>> ready.mdhom.extents, ready.device in mdhnp.devices()
-    ((3, 5, 4), True)
-    """
+    """What was made ready."""
 
     mdhom: Computation
     device: Device

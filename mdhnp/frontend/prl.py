@@ -29,26 +29,20 @@ _Blocks = tuple[tuple[int, ...], ...] | None
 _Similarities = tuple[tuple[int, Function], ...]
 
 
+@public(
+    title="Attributes",
+    index="ndarray of int: Its position in `existing`; the first of several with the same weight, -1 if there are no "
+    "existing records.",
+    weight="ndarray of float: Weight of the pair, in bits; ``-inf`` if there are no existing records.",
+    status="ndarray of int8: 0 non-match, 1 possible match, 2 match.",
+    example="""
+>>> new, existing = {"name": ["ada"]}, {"name": ["alan", "ada"]}
+>>> links = mdhnp.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9))
+>>> links.index, links.status
+(array([1], dtype=int32), array([2], dtype=int8))""",
+)
 class Links(NamedTuple):
-    """The best existing record of every new record.
-
-    Attributes
-    ----------
-    index : ndarray of int
-        Its position in `existing`; the first of several with the same weight, -1 if there are no existing records.
-    weight : ndarray of float
-        Weight of the pair, in bits; ``-inf`` if there are no existing records.
-    status : ndarray of int8
-        0 non-match, 1 possible match, 2 match.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> new, existing = {"name": ["ada"]}, {"name": ["alan", "ada"]}
-    >>> links = mdhnp.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9))
-    >>> links.index, links.status
-    (array([1], dtype=int32), array([2], dtype=int8))
-    """
+    """The best existing record of every new record."""
 
     index: npt.NDArray[Any]  # type: ignore[assignment]
     weight: npt.NDArray[Any]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import Typed, check_casts
+from mdhnp.documentation import public
 from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
 from mdhnp.fusion.least_work import distributes, least_work
@@ -35,39 +36,27 @@ _PLACES: dict[str, Extreme] = {"argmax": "max", "argmin": "min"}
 _BOOL, _INT32, _INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int64)
 
 
+@public(
+    multiply="ufunc, str or callable: A function of two values, NumPy's by name or one of your own; operands are "
+    "multiplied from the first to the last.",
+    add="ufunc, str, callable or pw(...): An associative function of two products, likewise; ``pw(...)`` says more of "
+    'one of your own. "argmin" and "argmax" give two results, the extreme and where it is.',
+    dtype="dtype, optional: What operands are converted to before they are multiplied; by default they stay as they "
+    "are.",
+    name_="str: Of the semiring, as printed.",
+    raises={
+        "ValueError": "If there is no such function of NumPy's, or the combine operator is no ``pw(...)``.",
+        "TypeError": "If what is given is no function.",
+    },
+    example="""
+>>> d = np.array([[0.0, 1.0], [5.0, 0.0]])
+>>> mdhnp.einsum("ik,kj->ij", d, d, semiring=mdhnp.semiring.Semiring(np.add, "max"))
+array([[6., 1.],
+       [5., 6.]])""",
+)
 @dataclass(frozen=True)
 class Semiring:
-    """What stands for the product and for the sum in `einsum` and `matmul`.
-
-    Parameters
-    ----------
-    multiply : ufunc, str or callable
-        A function of two values, NumPy's by name or one of your own; operands are multiplied from the first to the
-        last.
-    add : ufunc, str, callable or pw(...)
-        An associative function of two products, likewise; ``pw(...)`` says more of one of your own. "argmin" and
-        "argmax" give two results, the extreme and where it is.
-    dtype : dtype, optional
-        What operands are converted to before they are multiplied; by default they stay as they are.
-    name : str
-        Of the semiring, as printed.
-
-    Raises
-    ------
-    ValueError
-        If there is no such function of NumPy's, or the combine operator is no ``pw(...)``.
-    TypeError
-        If what is given is no function.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> d = np.array([[0.0, 1.0], [5.0, 0.0]])
-    >>> mdhnp.einsum("ik,kj->ij", d, d, semiring=mdhnp.semiring.Semiring(np.add, "max"))
-    array([[6., 1.],
-           [5., 6.]])
-    """
+    """What stands for the product and for the sum in `einsum` and `matmul`."""
 
     multiply: Any = np.multiply
     add: Any = np.add

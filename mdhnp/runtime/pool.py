@@ -19,6 +19,7 @@ import numpy as np
 import pyopencl as cl
 
 from mdhnp import system
+from mdhnp.documentation import public
 from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pending import FULL
@@ -57,30 +58,20 @@ class Block(Addresses):
         self.buffer, self.handle, self.size, self.serial = buffer, buffer.int_ptr, size, next(_serials)
 
 
+@public(
+    title="Attributes",
+    total="int: All that it has.",
+    limit="int: What this process may take of it.",
+    used="int: Held by Arrays, and by kernels' temporaries.",
+    free="int: Held by the pool for the next ones.",
+    arrays="int: Blocks in use: one or more arrays lie in each.",
+    pinned="int: Of the host's memory, through which arrays are copied.",
+    example="""
+>>> mdhnp.memory_info("cpu").total > 0
+True""",
+)
 class MemoryInfo(NamedTuple):
-    """What a device's memory is used for, in bytes.
-
-    Attributes
-    ----------
-    total : int
-        All that it has.
-    limit : int
-        What this process may take of it.
-    used : int
-        Held by Arrays, and by kernels' temporaries.
-    free : int
-        Held by the pool for the next ones.
-    arrays : int
-        Blocks in use: one or more arrays lie in each.
-    pinned : int
-        Of the host's memory, through which arrays are copied.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.memory_info("cpu").total > 0
-    True
-    """
+    """What a device's memory is used for, in bytes."""
 
     total: int
     limit: int

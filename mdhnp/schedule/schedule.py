@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Literal, Self
 
 from mdhnp.cost.machine import Machine, usual
+from mdhnp.documentation import public
 
 
 class IllegalSchedule(ValueError):
@@ -110,91 +111,66 @@ class DeviceCaps:
         return usual(self.kind, self.compute_units, self.vector_bytes)
 
 
+@public(
+    order="tuple of int: The view's axes, outermost first.",
+    blocked="tuple of int: Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in "
+    "this order. With the axis of a register tile blocked, the tile is read one after the other: packing.",
+    pad="int: Elements that stay empty behind each row, so that work-items which read a column find it in different "
+    "banks of local memory. A row lies along the innermost axis, and along those outside of it while the tile has "
+    "all of the array's elements inside of them, one behind the other.",
+    example="""
+>>> from mdhnp.tuning import LocalCopy
+>>> LocalCopy((1, 0), blocked=(1,))  # columns outermost, in blocks
+LocalCopy(order=(1, 0), blocked=(1,), pad=0)""",
+)
 @dataclass(frozen=True)
 class LocalCopy:
-    """How the local tile of one input lies in local memory (5, 8).
-
-    Parameters
-    ----------
-    order : tuple of int
-        The view's axes, outermost first.
-    blocked : tuple of int
-        Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in this order. With the
-        axis of a register tile blocked, the tile is read one after the other: packing.
-    pad : int
-        Elements that stay empty behind each row, so that work-items which read a column find it in different banks of
-        local memory. A row lies along the innermost axis, and along those outside of it while the tile has all of the
-        array's elements inside of them, one behind the other.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import LocalCopy
-    >>> LocalCopy((1, 0), blocked=(1,))  # columns outermost, in blocks
-    LocalCopy(order=(1, 0), blocked=(1,), pad=0)
-    """
+    """How the local tile of one input lies in local memory (5, 8)."""
 
     order: tuple[int, ...]
     blocked: tuple[int, ...] = ()
     pad: int = 0
 
 
+@public(
+    num_wg="tuple of int: Work-groups, and work-items of a group, in each dimension (1, 2). More than one work-group "
+    "in a reduced dimension splits the reduction: a second kernel combines the groups' results.",
+    local_tile="tuple of int: Points of a work-group's and a work-item's tile in each dimension (3, 4); the private "
+    "tile is unrolled.",
+    vector_dim="int: Dimension whose private tile is held in vectors; -1 for none.",
+    vector_width="int: Elements a vector.",
+    local_copies="tuple of LocalCopy or None: For each input: its local tile is copied to local memory, or not (5, 8).",
+    private_copies="tuple of bool: For each input: its private tile is loaded to registers before the tile is "
+    "computed, or element by element (5).",
+    results='{"private", "local", "global"}: Where partial results wait between the local tiles of a reduction (6): in '
+    "registers, in local memory, or in the output itself.",
+    global_order="tuple of int: Loop order over local tiles, private tiles and single points, outermost first (9).",
+    group_order="tuple of int: Dimensions by how fast their work-group and work-item ids change, fastest first (7).",
+    combine_on='{"global", "local"}: Whether work-items\' results are combined once after all local tiles, or '
+    "after each (10); after each, a work-item's own partial results start anew too, which keeps the chains of a long "
+    "sum short.",
+    combine_every="int: After how many local tiles that is, where they are copied ahead: exact enough sums are added "
+    "up rarely.",
+    stages="int: Local tiles of the reduction at a time: with more than one the next are copied while the current one "
+    "is used.",
+    streamed="int: Of a chain the dimension along which a work-group's local tiles follow each other: each map "
+    "computes only what a tile adds to the one before, and of its results those are kept that are still needed. -1 "
+    "for none: all that a tile needs is computed for each.",
+    atom='str: Name of the matrix instruction that computes the private tile; "" for none.',
+    atom_dims="tuple of int: Dimensions of its rows, columns and terms; empty without one.",
+    second="Schedule or None: Of the kernel that combines work-groups' results; None lets the default decide.",
+    steps="tuple of Schedule: Of a fused step, those of its MDHs, in order.",
+    example="""
+>>> a, b = np.ones((8, 5)), np.ones((5, 4))
+>>> one_item = mdhnp.tuning.Schedule.plain((8, 4, 5), inputs=2)
+>>> four_groups = one_item.at(0, num_wg=4, local_tile=2)
+>>> with mdhnp.config(schedule=four_groups):
+...     mdhnp.matmul(a, b).sum()
+np.float64(160.0)""",
+)
 @dataclass(frozen=True)
 class Schedule:
-    """One kernel's tuning parameters, those of the paper's Table I; numbers of dimensions and inputs begin with 0.
-
-    Parameters
-    ----------
-    num_wg, num_wi : tuple of int
-        Work-groups, and work-items of a group, in each dimension (1, 2). More than one work-group in a reduced
-        dimension splits the reduction: a second kernel combines the groups' results.
-    local_tile, private_tile : tuple of int
-        Points of a work-group's and a work-item's tile in each dimension (3, 4); the private tile is unrolled.
-    vector_dim : int
-        Dimension whose private tile is held in vectors; -1 for none.
-    vector_width : int
-        Elements a vector.
-    local_copies : tuple of LocalCopy or None
-        For each input: its local tile is copied to local memory, or not (5, 8).
-    private_copies : tuple of bool
-        For each input: its private tile is loaded to registers before the tile is computed, or element by element (5).
-    results : {"private", "local", "global"}
-        Where partial results wait between the local tiles of a reduction (6): in registers, in local memory, or in the
-        output itself.
-    global_order, local_order, private_order : tuple of int
-        Loop order over local tiles, private tiles and single points, outermost first (9).
-    group_order, item_order : tuple of int
-        Dimensions by how fast their work-group and work-item ids change, fastest first (7).
-    combine_on : {"global", "local"}
-        Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
-        work-item's own partial results start anew too, which keeps the chains of a long sum short.
-    combine_every : int
-        After how many local tiles that is, where they are copied ahead: exact enough sums are added up rarely.
-    stages : int
-        Local tiles of the reduction at a time: with more than one the next are copied while the current one is used.
-    streamed : int
-        Of a chain the dimension along which a work-group's local tiles follow each other: each map computes only what a
-        tile adds to the one before, and of its results those are kept that are still needed. -1 for none: all that a
-        tile needs is computed for each.
-    atom : str
-        Name of the matrix instruction that computes the private tile; "" for none.
-    atom_dims : tuple of int
-        Dimensions of its rows, columns and terms; empty without one.
-    second : Schedule or None
-        Of the kernel that combines work-groups' results; None lets the default decide.
-    steps : tuple of Schedule
-        Of a fused step, those of its MDHs, in order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> a, b = np.ones((8, 5)), np.ones((5, 4))
-    >>> one_item = mdhnp.tuning.Schedule.plain((8, 4, 5), inputs=2)
-    >>> four_groups = one_item.at(0, num_wg=4, local_tile=2)
-    >>> with mdhnp.config(schedule=four_groups):
-    ...     mdhnp.matmul(a, b).sum()
-    np.float64(160.0)
-    """
+    """One kernel's tuning parameters, those of the paper's Table I; numbers of dimensions and inputs begin with 0."""
 
     num_wg: tuple[int, ...]
     num_wi: tuple[int, ...]

@@ -20,25 +20,21 @@ class SearchProgress:
     best: float | None = None
 
 
+@public(
+    title="Attributes",
+    reached="callable: Tells whether it holds, of a record with ``seconds``, ``evaluations``, ``stalled`` (evaluations "
+    "since the best), and the costs ``first`` and ``best``.",
+    text="str: How it is printed.",
+    example="""
+>>> from mdhnp.tuning import duration, evaluations, stalled
+>>> duration(60) | evaluations(1000) & stalled(100)
+duration(60) | evaluations(1000) & stalled(100)""",
+)
 @dataclass(frozen=True)
 class Abort:
     """A condition that ends a search: ``a | b`` where either holds, ``a & b`` where both do.
 
     Made by :func:`duration`, :func:`evaluations`, :func:`speedup` and :func:`stalled`.
-
-    Attributes
-    ----------
-    reached : callable
-        Tells whether it holds, of a record with ``seconds``, ``evaluations``, ``stalled`` (evaluations since the best),
-        and the costs ``first`` and ``best``.
-    text : str
-        How it is printed.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import duration, evaluations, stalled
-    >>> duration(60) | evaluations(1000) & stalled(100)
-    duration(60) | evaluations(1000) & stalled(100)
     """
 
     reached: Callable[[SearchProgress], bool]

@@ -44,28 +44,22 @@ class Evaluation:
     message: str = ""
 
 
+@public(
+    title="Attributes",
+    best="dict: The value of each parameter, by name.",
+    cost="float or tuple of float: What the cost function gave for it.",
+    evaluations="tuple of Evaluation: All in order, with `configuration`, `cost` and `message`: of one that cannot be "
+    "used None, and why.",
+    seconds="float: That the search took.",
+    example="""
+>>> from mdhnp.tuning import parameter, space, tune
+>>> found = tune(lambda c: c["x"] ** 2, space(parameter("x", [-1, 0, 1])))
+>>> found.best, found.cost, len(found.evaluations)
+({'x': 0}, 0.0, 3)""",
+)
 @dataclass(frozen=True)
 class TuningResult:
-    """What :func:`tune` found.
-
-    Attributes
-    ----------
-    best : dict
-        The value of each parameter, by name.
-    cost : float or tuple of float
-        What the cost function gave for it.
-    evaluations : tuple of Evaluation
-        All in order, with `configuration`, `cost` and `message`: of one that cannot be used None, and why.
-    seconds : float
-        That the search took.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import parameter, space, tune
-    >>> found = tune(lambda c: c["x"] ** 2, space(parameter("x", [-1, 0, 1])))
-    >>> found.best, found.cost, len(found.evaluations)
-    ({'x': 0}, 0.0, 3)
-    """
+    """What :func:`tune` found."""
 
     best: Configuration
     cost: Cost

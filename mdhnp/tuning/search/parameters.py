@@ -25,27 +25,20 @@ Configuration = dict[str, Value]
 T = TypeVar("T")
 
 
+@public(
+    title="Attributes",
+    name_="str: Of the parameter.",
+    values="sequence or callable: All of its values, or what gives them from other parameters' values.",
+    constraint="callable or None: Tells whether a value is allowed.",
+    reads="tuple of str: Other parameters that these two take.",
+    example="""
+>>> from mdhnp.tuning import parameter
+>>> parameter("items", range(1, 65), lambda items, tile: tile % items == 0).reads
+('tile',)""",
+)
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its name, its values, and which of these are allowed; made by :func:`parameter`.
-
-    Attributes
-    ----------
-    name : str
-        Of the parameter.
-    values : sequence or callable
-        All of its values, or what gives them from other parameters' values.
-    constraint : callable or None
-        Tells whether a value is allowed.
-    reads : tuple of str
-        Other parameters that these two take.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import parameter
-    >>> parameter("items", range(1, 65), lambda items, tile: tile % items == 0).reads
-    ('tile',)
-    """
+    """A parameter: its name, its values, and which of these are allowed; made by :func:`parameter`."""
 
     name: str
     values: Sequence[Value] | Callable[..., Iterable[Value]]

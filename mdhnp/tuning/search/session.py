@@ -15,6 +15,7 @@ from functools import reduce
 from operator import or_
 from statistics import median
 
+from mdhnp.documentation import public
 from mdhnp.mdh import Computation
 from mdhnp.process import process
 from mdhnp.runtime.devices import Device, equal_devices
@@ -51,23 +52,18 @@ _searcher: int | None = None
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
 
+@public(
+    title="Attributes",
+    mdhom="Computation: The stage in canonical form.",
+    schedule="Schedule: What later calls use: the best that was found, or what was in use before if that is about as "
+    "fast.",
+    seconds="float: Of a call by it and by the default schedule, measured in the same run.",
+    measurements="tuple of Measurement: Everything measured, in order.",
+    family_seconds="float or None: Of a call by what sizes near to this one use, where several were tuned together.",
+)
 @dataclass(frozen=True)
 class Tuned:
-    """What tuning one stage brought.
-
-    Attributes
-    ----------
-    mdhom : Computation
-        The stage in canonical form.
-    schedule : Schedule
-        What later calls use: the best that was found, or what was in use before if that is about as fast.
-    seconds, default_seconds : float
-        Of a call by it and by the default schedule, measured in the same run.
-    measurements : tuple of Measurement
-        Everything measured, in order.
-    family_seconds : float or None
-        Of a call by what sizes near to this one use, where several were tuned together.
-    """
+    """What tuning one stage brought."""
 
     mdhom: Computation
     schedule: Schedule

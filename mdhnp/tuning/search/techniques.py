@@ -6,12 +6,14 @@ search of a call's schedules (`search.py`) has the same two methods.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.documentation import public
 from mdhnp.tuning.search.parameters import Configuration, Space
 
 Floats = npt.NDArray[np.float64]
@@ -36,22 +38,22 @@ class Technique(Protocol[C]):
         """Take the cost of a configuration that was asked for; None if it failed."""
 
 
+_technique = partial(
+    public,
+    space="Space: What is searched.",
+    seed="int: The same seed and costs give the same configurations.",
+)
+
+
+@_technique(
+    seed="int: Without effect.",
+    example="""
+>>> from mdhnp.tuning import Exhaustive, parameter, space, tune
+>>> tune(lambda c: (c["x"] - 3) ** 2, space(parameter("x", range(9))), Exhaustive).best
+{'x': 3}""",
+)
 class Exhaustive:
-    """Evaluates all configurations, in the order of the space.
-
-    Parameters
-    ----------
-    space : Space
-        What is searched.
-    seed : int
-        Without effect.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import Exhaustive, parameter, space, tune
-    >>> tune(lambda c: (c["x"] - 3) ** 2, space(parameter("x", range(9))), Exhaustive).best
-    {'x': 3}
-    """
+    """Evaluates all configurations, in the order of the space."""
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self._left: Iterator[Configuration] = iter(space)
@@ -64,22 +66,15 @@ class Exhaustive:
         """Learn nothing."""
 
 
+@_technique(
+    seed="int: The same seed gives the same configurations.",
+    example="""
+>>> from mdhnp.tuning import RandomSearch, parameter, space, tune
+>>> tune(lambda c: (c["x"] - 3) ** 2, space(parameter("x", range(9))), RandomSearch).best
+{'x': 3}""",
+)
 class RandomSearch:
-    """Evaluates configurations at random, each as likely as any other, none twice.
-
-    Parameters
-    ----------
-    space : Space
-        What is searched.
-    seed : int
-        The same seed gives the same configurations.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import RandomSearch, parameter, space, tune
-    >>> tune(lambda c: (c["x"] - 3) ** 2, space(parameter("x", range(9))), RandomSearch).best
-    {'x': 3}
-    """
+    """Evaluates configurations at random, each as likely as any other, none twice."""
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self._space, self._random, self._drawn = space, Random(seed), set[int]()
@@ -99,31 +94,22 @@ class RandomSearch:
         """Learn nothing."""
 
 
+@_technique(
+    temperature="float: At the begin.",
+    cooling="float: By which the temperature is multiplied at each step.",
+    example="""
+>>> from functools import partial
+>>> from mdhnp.tuning import SimulatedAnnealing, evaluations, parameter, space, tune
+>>> slowly = partial(SimulatedAnnealing, cooling=0.99)
+>>> found = tune(lambda c: 1 + (c["x"] - 30) ** 2, space(parameter("x", range(99))), slowly, evaluations(60))
+>>> abs(found.best["x"] - 30) < 5
+True""",
+)
 class SimulatedAnnealing:
     """Walks from a configuration to one near it, also to a worse one as long as it is hot.
 
     A step changes some parameters, mostly to values near by. One that costs a part r more is taken with a probability
     of exp(-r / temperature).
-
-    Parameters
-    ----------
-    space : Space
-        What is searched.
-    seed : int
-        The same seed and costs give the same configurations.
-    temperature : float
-        At the begin.
-    cooling : float
-        By which the temperature is multiplied at each step.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> from mdhnp.tuning import SimulatedAnnealing, evaluations, parameter, space, tune
-    >>> slowly = partial(SimulatedAnnealing, cooling=0.99)
-    >>> found = tune(lambda c: 1 + (c["x"] - 30) ** 2, space(parameter("x", range(99))), slowly, evaluations(60))
-    >>> abs(found.best["x"] - 30) < 5
-    True
     """
 
     def __init__(self, space: Space, seed: int = 0, temperature: float = 0.3, cooling: float = 0.97) -> None:
@@ -147,34 +133,20 @@ class SimulatedAnnealing:
             self._here = point, cost
 
 
+@_technique(
+    population="int, optional: How many; by default five a parameter, and 10 to 40.",
+    factor="float: By which the difference is multiplied.",
+    crossover="float: How probable it is that a parameter is moved.",
+    notes='Source: Storn & Price, "Differential evolution", variant DE/rand/1/bin.',
+    example="""
+>>> from mdhnp.tuning import DifferentialEvolution, evaluations, parameter, space, tune
+>>> every = space(parameter("x", range(99)), parameter("y", range(99)))
+>>> found = tune(lambda c: 1 + (c["x"] - 30) ** 2 + c["y"], every, DifferentialEvolution, evaluations(300))
+>>> found.cost < 100
+True""",
+)
 class DifferentialEvolution:
-    """Keeps a population of configurations, and moves each by the difference of two others.
-
-    Parameters
-    ----------
-    space : Space
-        What is searched.
-    seed : int
-        The same seed and costs give the same configurations.
-    population : int, optional
-        How many; by default five a parameter, and 10 to 40.
-    factor : float
-        By which the difference is multiplied.
-    crossover : float
-        How probable it is that a parameter is moved.
-
-    Notes
-    -----
-    Source: Storn & Price, "Differential evolution", variant DE/rand/1/bin.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import DifferentialEvolution, evaluations, parameter, space, tune
-    >>> every = space(parameter("x", range(99)), parameter("y", range(99)))
-    >>> found = tune(lambda c: 1 + (c["x"] - 30) ** 2 + c["y"], every, DifferentialEvolution, evaluations(300))
-    >>> found.cost < 100
-    True
-    """
+    """Keeps a population of configurations, and moves each by the difference of two others."""
 
     def __init__(
         self, space: Space, seed: int = 0, population: int | None = None, factor: float = 0.7, crossover: float = 0.8
@@ -210,32 +182,22 @@ class DifferentialEvolution:
             self._members[self._target] = point, cost
 
 
+@_technique(
+    notes="Bayesian optimisation: a Matérn kernel on the unit cube, whose length is the likeliest of some, and a "
+    "lower confidence bound of one standard deviation.",
+    example="""
+>>> from mdhnp.tuning import ModelGuided, evaluations, parameter, space, tune
+>>> every = space(parameter("x", range(1, 99)), parameter("y", range(1, 99)))
+>>> found = tune(lambda c: c["x"] / 30 + 30 / c["x"] + c["y"], every, ModelGuided, evaluations(60))
+>>> found.cost < 4
+True""",
+)
 class ModelGuided:
     """Learns from what was measured which configurations are likely to be good, and evaluates the likeliest.
 
     A Gaussian process predicts the cost of others, and how uncertain that is; of neighbours of the best ones, and of
     others drawn at random, the one of the least cost that is likely is next. After few evaluations it is usually better
     than the others; it takes some hundredths of a second to propose one.
-
-    Parameters
-    ----------
-    space : Space
-        What is searched.
-    seed : int
-        The same seed and costs give the same configurations.
-
-    Notes
-    -----
-    Bayesian optimisation: a Matérn kernel on the unit cube, whose length is the likeliest of some, and a lower
-    confidence bound of one standard deviation.
-
-    Examples
-    --------
-    >>> from mdhnp.tuning import ModelGuided, evaluations, parameter, space, tune
-    >>> every = space(parameter("x", range(1, 99)), parameter("y", range(1, 99)))
-    >>> found = tune(lambda c: c["x"] / 30 + 30 / c["x"] + c["y"], every, ModelGuided, evaluations(60))
-    >>> found.cost < 4
-    True
     """
 
     def __init__(self, space: Space, seed: int = 0) -> None:
