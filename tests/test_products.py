@@ -285,7 +285,7 @@ def test_arguments_that_are_equal_but_not_the_same_share_no_entry(device):
         assert mdhnp.trace(a, 1) == 2
         assert mdhnp.tensordot(a, a, 1).shape == (3, 3)
         for call in (lambda: mdhnp.trace(a, 1.0), lambda: mdhnp.tensordot(a, a, 1.0)):
-            with pytest.raises(TypeError, match="no integer"):
+            with pytest.raises(TypeError, match=r"must be int|no integer"):
                 call()
         with pytest.raises(TypeError, match=r"matmul: axes: 0\.0 is no integer"):
             mdhnp.matmul(a, a, axes=[(0.0, 1), (0, 1), (0, 1)])

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable
 from mdhnp.calls.request import array
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Terms, contraction
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
@@ -40,7 +39,6 @@ _ADDED = "Its elements are not read if `beta` is 0."
     },
     notes=f"Source: {PAPER} IV-A.",
     example=">>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)\narray([16., 16.])",
-    guard=False,
 )
 def gemv(
     a: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 0,
@@ -68,7 +66,6 @@ def gemv(
 >>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
 array([[1.5, 1.5],
        [1.5, 1.5]])""",
-    guard=False,
 )
 def gemm(
     a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 0,
@@ -80,25 +77,22 @@ def gemm(
 
 def _scaled(routine: Routine, terms: Terms, operands: tuple[Any, ...], alpha: Any, beta: Any, precision: Any) -> Any:
     """Make a call; `terms` are labels of the first two operands, and of the result and the third operand."""
-    try:
-        plain = type(alpha) is type(beta) is int and alpha == 1 and beta == 0
-        if plain and operands[2] is None:
-            return call((routine, terms), operands[:2], precision=precision)
-        for factor in (alpha, beta):
-            if not isinstance(factor, _NUMBERS) and np.ndim(factor):
-                raise ValueError("alpha and beta must be scalars")
-        arrays = addressable(operands[:2] if operands[2] is None else operands)
-        adds = bool(beta != 0)
-        if adds and len(arrays) < 3:
-            raise ValueError("beta is not 0, but there is nothing to add")
-        common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
-        scaled = adds or alpha != 1
-        factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
-        numpys = partial(_by_numpy, *arrays, terms, alpha=alpha, beta=beta)
-        what = (routine, terms, adds, scaled, common)
-        return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys, precision=precision)
-    except ARGUMENTS as error:  # sooner than by `public`'s guard
-        raise_named(routine.name, error)
+    plain = type(alpha) is type(beta) is int and alpha == 1 and beta == 0
+    if plain and operands[2] is None:
+        return call((routine, terms), operands[:2], precision=precision)
+    for factor in (alpha, beta):
+        if not isinstance(factor, _NUMBERS) and np.ndim(factor):
+            raise ValueError("alpha and beta must be scalars")
+    arrays = addressable(operands[:2] if operands[2] is None else operands)
+    adds = bool(beta != 0)
+    if adds and len(arrays) < 3:
+        raise ValueError("beta is not 0, but there is nothing to add")
+    common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
+    scaled = adds or alpha != 1
+    factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
+    numpys = partial(_by_numpy, *arrays, terms, alpha=alpha, beta=beta)
+    what = (routine, terms, adds, scaled, common)
+    return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys, precision=precision)
 
 
 def _describe(

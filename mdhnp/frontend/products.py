@@ -17,7 +17,6 @@ from mdhnp.arrays import Array as DeviceArray
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 from mdhnp.mdh import MdHom
@@ -38,17 +37,13 @@ _product = partial(repeatable, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
     returns=f"ndarray or scalar: {_OTHERS}; `out` if given.",
     raises=_UNFIT | {"ValueError": "If extents differ, `out` does not fit, or there is no such precision."},
     example=">>> int(mdhnp.dot(np.arange(3), np.arange(3)))\n5",
-    guard=False,
 )
 def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precision: str | None = None) -> Any:
-    try:
-        if out is None:
-            return call((_DOT,), (a, b), precision=precision)
-        target = output("dot", out)
-        result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
-        return deliver("dot", result, exactly(result, target))
-    except ARGUMENTS as error:
-        raise_named("dot", error)
+    if out is None:
+        return call((_DOT,), (a, b), precision=precision)
+    target = output("dot", out)
+    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
+    return deliver("dot", result, exactly(result, target))
 
 
 @_product(
@@ -57,15 +52,11 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
     b="array_like: With as many elements.",
     returns="scalar: Of the common type.",
     example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
-    guard=False,
 )
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    try:
-        # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-        operands = tuple([x.reshape(-1) if type(x) is DeviceArray and x.device.own_memory else x for x in (a, b)])
-        return call((_VDOT,), operands, precision=precision)
-    except ARGUMENTS as error:
-        raise_named("vdot", error)
+    # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
+    operands = tuple([x.reshape(-1) if type(x) is DeviceArray and x.device.own_memory else x for x in (a, b)])
+    return call((_VDOT,), operands, precision=precision)
 
 
 @_product(
@@ -77,13 +68,9 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
 >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
 array([[1, 2, 3],
        [3, 4, 7]])""",
-    guard=False,
 )
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    try:
-        return call((_INNER,), (a, b), precision=precision)
-    except ARGUMENTS as error:
-        raise_named("inner", error)
+    return call((_INNER,), (a, b), precision=precision)
 
 
 @_product(
@@ -93,16 +80,12 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
     returns="ndarray: Of shape (a.size, b.size); `out` if given.",
     raises={"ValueError": "If `out` does not fit.", "TypeError": f"If `out` has a lesser type. {UNSUPPORTED}"},
     example=">>> mdhnp.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
-    guard=False,
 )
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
-    try:
-        if out is None:
-            return call((_OUTER,), (a, b))
-        target = output("outer", out)
-        return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
-    except ARGUMENTS as error:
-        raise_named("outer", error)
+    if out is None:
+        return call((_OUTER,), (a, b))
+    target = output("outer", out)
+    return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
 
 
 @_product(
