@@ -131,6 +131,7 @@ def _clamp(value: int, low: int, high: int) -> int:
 
 _FUNCTIONS: dict[str, Callable[..., int]] = {
     **MODES, "min": min, "max": max, "clamp": _clamp, "quotient": _quotient, "remainder": _remainder,
+    "xor": int.__xor__,
 }  # fmt: skip
 
 

@@ -184,19 +184,33 @@ def _multiply_wide(s: st.WideProducts, items: Sequence[Item]) -> None:
     atom = ATOMS[s.atom]
     wide, (_, columns, terms) = _ROW // atom.itemsize, atom.shape
     n, k = np.arange(columns)[:, None], np.arange(terms)[None, :]
+    scale = 1 if s.buffer.packed else atom.packed  # elements that `at` counts
     for p in s.products:
         (at,) = {item.index(p.at) for item in items}
         a = np.array([[item.value(v) for v in p.a] for item in items])
         a = -a if p.negated else a
         for block in range(len(p.into) // 2):
             # Counted in elements, of which a register may have several.
-            where = at * atom.packed + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
+            if s.swizzled:
+                where = _swizzled(s, at * scale * atom.itemsize, block * columns + n, k) // atom.itemsize
+            else:
+                where = at * scale + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
             memory = items[0].memory[s.buffer.name]
             b = memory.view(atom.operand if atom.packed > 1 else memory.dtype)[where][elements(atom.b)]
             into = p.into[2 * block : 2 * block + 2]
             c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)
             for item, values in zip(items, product(atom, a, b, c), strict=True):
                 item.registers.update(zip(into, values.reshape(2, -1), strict=True))
+
+
+def _swizzled(s: st.WideProducts, at: int, n: Array, k: Array) -> Array:
+    """Byte of an element of column n and term k, each of 2 bytes, of a buffer that begins at a multiple of 1024."""
+    along, across, further = (n, k, s.beside) if s.turned else (k, n, 0)
+    each = s.swizzled // 2
+    assert s.turned or at % s.swizzled + 2 * int(k.max()) < s.swizzled
+    down = s.below if s.turned else s.beside
+    byte = at + along // each * further + along % each * 2 + across // 8 * down + across % 8 * s.swizzled
+    return byte ^ (byte >> 7 & s.swizzled // 16 - 1) << 4
 
 
 def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:

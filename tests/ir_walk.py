@@ -117,6 +117,10 @@ class Walk(Evaluator):
                     assert at * size % 16 == 0
                     terms = ATOMS[s.atom].shape[2] * size // 16
                     last = (len(p.into) // 2 - 1) * s.beside + (terms - 1) * s.below
+                    if s.swizzled:  # whole rows of 128 bytes, of which there are as many as terms if they are turned
+                        panels = -(-len(p.into) * 8 // s.swizzled) if s.turned else len(p.into) // 2
+                        at, last = at // 64 * 64, (panels - 1) * s.beside + (s.below if s.turned else 0)
+                        last += 8 * s.swizzled - 8 * 16
                     self._touch(s.buffer, (at, at + last // size + 8 * 16 // size - 1))
             case Commit():
                 self._started.append([])

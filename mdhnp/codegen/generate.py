@@ -152,15 +152,9 @@ class _Build:
         return self.caps.powers and summed and all([one.precision != "fixed" for one in h.mdhoms])
 
     def _kernel(
-        self,
-        h: Computation,
-        s: Schedule,
-        inputs: Sequence[Argument],
-        outputs: Sequence[Argument],
-        *,
-        carry: Sequence[Argument] = (),
-        partial: bool = False,
-    ) -> None:
+        self, h: Computation, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument], *,
+        carry: Sequence[Argument] = (), partial: bool = False,
+    ) -> None:  # fmt: skip
         """Build one kernel."""
         c = Context(
             h.loops, s, self.default is None, self.caps.subgroup, build=Builder(powers=self._takes_powers(h)),

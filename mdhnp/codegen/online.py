@@ -144,7 +144,8 @@ def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]]
         ]
         return tuple(map(tuple, each))
 
-    parts = None if exact else apart(finish, s.form.streamed[n], s.form.shared[n][-1])
+    # What a branch does to as many sums of wide instructions as the next ones have is lost (NVIDIA's driver 580).
+    parts = None if exact or s.atom.wide else apart(finish, s.form.streamed[n], s.form.shared[n][-1])
     if parts is None:
         return mapped(finish, sums)
     until, bare, mask = parts
@@ -170,8 +171,9 @@ def _add_result(s: Steps, begin: Index, product: Columns, *, exact: bool) -> Non
             for block, total in enumerate(totals):
                 (scaled,) = s.apply(n, finish, p, block, s.place(n, p, block, begin), {0: zero}, 1)
                 s.build.assign(total, scaled)
-        for first in range(0, s.blocks(n), _BESIDE):
-            last = min(first + _BESIDE, s.blocks(n))
+        count = s.blocks(n) if s.atom.wide else _BESIDE
+        for first in range(0, s.blocks(n), count):
+            last = min(first + count, s.blocks(n))
             product(first, last, [some[first:last] for some in old])
         return
     for first in range(0, s.blocks(n), _BESIDE):

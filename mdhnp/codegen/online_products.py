@@ -12,14 +12,14 @@ import numpy as np
 
 from mdhnp.codegen.access import Point, load
 from mdhnp.codegen.factors import BITS, look, parts
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, constant, divided, least, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, WideProduct, WideProducts
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.matrices import ACROSS, DOWN
-from mdhnp.schedule.online import Multiplied, sizes, stride, together
+from mdhnp.schedule.online import ALIGNED, Multiplied, beside, pitch, sizes, stride, together
 from mdhnp.schedule.schedule import Schedule
 
 _SINGLE = np.dtype(np.float32)
@@ -47,8 +47,7 @@ class Products:
 
     def __init__(self, s: Steps) -> None:
         f, self._s, self._build, self._atom = s.fragments, s, s.build, s.atom
-        self._terms = f.form.mdhoms[f.scores.step].extents[f.scores.terms]
-        self._wide = f.form.mdhoms[f.result.step].extents[f.result.columns]
+        self._terms, self._wide = f.widths
         each = [n // s.atom.itemsize for n in sizes(f, s.atom, s.rows, s.points)]
         dtype, packed = np.dtype(s.atom.operand), s.atom.packed > 1
         self._queries, self._first, self._second = (
@@ -56,7 +55,7 @@ class Products:
         )
         self._factors = (f.scores, self._first), (f.result, self._second)
         for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
-            s.build.add(AllocLocal(buffer, size, aligned=True))
+            s.build.add(AllocLocal(buffer, size, ALIGNED if s.atom.wide else WIDEST))
         #: Where scores wait that are multiplied without instructions.
         self._scores = replace(self._first, dtype=_SINGLE, packed=False)
 
@@ -124,14 +123,24 @@ class Products:
 
     def _shares(self, one: Multiplied, slot: Index) -> Iterator[tuple[Index, Index, Index]]:
         """What a work-item copies of a tile, some neighbours of a row at once: rows, columns, and where they lie."""
-        b, lanes = self._build, together(self._s.fragments, one)
+        b, lanes, points = self._build, together(self._s.fragments, one), self._s.points
         wide = self._s.form.mdhoms[one.step].extents[self._across(one)]
-        apart, total = stride(self._atom, wide), self._s.points * wide // lanes
+        near, apart, total = beside(self._atom, wide), pitch(self._atom, wide), points * wide // lanes
         for first in range(0, total, self._s.c.s.work_items):
             e = self._s.item + first
-            row, column = b.named("y", e // (wide // lanes)), b.named("x", e % (wide // lanes) * lanes)
+            panel, rest = divided(e, points * near // lanes) if near < wide else (ZERO, e)
+            row, some = divided(rest, near // lanes)
+            at = slot * (points * apart) + panel * (points * near) + self._in_panel(row, some * lanes, near, apart)
             with b.when([Compare(e, "<", constant(total))]):
-                yield row, column, slot * (self._s.points * apart) + row * apart + column
+                yield b.named("y", row), b.named("x", panel * near + some * lanes), at
+
+    def _in_panel(self, row: Index, column: Index, near: int, apart: int) -> Index:
+        """Where an element lies; swizzled rows of so many elements have their 16 bytes in different orders."""
+        if not self._atom.wide:
+            return row * apart + column
+        (block, left), blocks = divided(column, BLOCK), near // BLOCK
+        _, order = divided(divided(row, BLOCK // blocks)[0], blocks)
+        return row * near + call("xor", block, order) * BLOCK + left
 
     def _zeros(self, first: int, last: int) -> list[list[Register]]:
         zero = splat(Const("0.0", _SINGLE), 2)
@@ -152,10 +161,15 @@ class Products:
         The rows are in registers, or loaded for each tile.
         """
         b, sums, depth = self._build, self._zeros(0, self._s.points // BLOCK), self._atom.shape[2]
+        if queries is not None and self._atom.wide:
+            together, points = beside(self._atom, self._terms), self._s.points
+            terms = [k // together * points * together + k % together for k in range(0, self._terms, depth)]
+            where = [slot * (points * self._terms) + k for k in terms]
+            self._multiply_wide(sums, queries, self._first, where, together, turned=False)
+            return sums
         apart, wide, lane = stride(self._atom, self._terms), WIDEST // self._atom.itemsize, self._s.lane
         near, block, half_ = lane % DOWN, lane // DOWN % 2, lane // (2 * DOWN)
-        keys = slot * (self._s.points * apart) + (near + half_ * BLOCK) * apart + block * wide
-        keys = b.named("from", keys)
+        keys = b.named("from", slot * (self._s.points * apart) + (near + half_ * BLOCK) * apart + block * wide)
         if queries is not None:
             for n, left in enumerate(queries):
                 self._add_scores(sums, left, keys + n * depth)
@@ -193,12 +207,29 @@ class Products:
         for one, other in ((1, 0), (0, 1), (0, 0)) if self._atom.split else ((0, 0),):
             self._build.add(MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
 
+    def _multiply_wide(
+        self, sums: Sums, left: Sequence[Sequence[Value]], buffer: Buffer, where: Sequence[Index], near: int, *,
+        turned: bool,
+    ) -> Sums:  # fmt: skip
+        """Add products, some terms after the other; swizzled rows, of `near` elements, are of columns if `turned`."""
+        into = tuple([total for totals in zip(*sums, strict=True) for total in totals])
+        products = [WideProduct(into, tuple(a), at) for a, at in zip(left, where, strict=True)]
+        row = near * self._atom.itemsize
+        panel = self._s.points * row if turned else DOWN * row
+        self._build.add(WideProducts(self._atom.name, tuple(products), buffer, panel, DOWN * row, row, turned))
+        return sums
+
     def result_by_atoms(self, left: RowValues, slot: Index) -> Columns:
         """What multiplies what was made of scores by some blocks of the second right factor's columns."""
         depth = self._atom.shape[2] // BLOCK
         factors = [
             self._left_factor([some[n : n + depth] for some in left]) for n in range(0, self._s.points // BLOCK, depth)
         ]
+        if self._atom.wide:
+            near, begin = beside(self._atom, self._wide), slot * (self._s.points * self._wide)
+            where = [begin + n * depth * BLOCK * near for n in range(len(factors))]
+            single = [a for (a,) in factors]
+            return lambda _first, _last, sums: self._multiply_wide(sums, single, self._second, where, near, turned=True)
         load = self._turned(slot) if self._atom.packed > 1 else self._element(slot)
 
         def product(first: int, last: int, into: Sequence[Sequence[Register]] | None = None) -> Sums:
@@ -252,20 +283,15 @@ class Products:
         return self._parts(self._s.fragments.result, "a", found)
 
     def scores_by_terms(self, begin: Index) -> list[list[Register]]:
-        b, f, one, apart = (
-            self._build,
-            self._s.fragments,
-            self._s.each[self._s.fragments.scores.step],
-            stride(self._atom, self._terms),
-        )
-        sums, n = self._zeros(0, self._s.points // BLOCK), self._s.fragments.scores.step
+        b, f, apart = self._build, self._s.fragments, stride(self._atom, self._terms)
+        sums, n = self._zeros(0, self._s.points // BLOCK), f.scores.step
         k = Var("k", None, 0, self._terms - 1)
         with b.up_to(k, self._terms):
             left = [b.name("a", Load(self._queries, row * apart + variable(k))) for row in self._s.local]
             for block in range(self._s.points // BLOCK):
                 at = self._s.place(n, 0, block, begin)
                 at = replace(at, point={**at.point, f.scores.terms: variable(k)})
-                right = b.name("b", load(one, *f.scores.right, at))
+                right = b.name("b", load(self._s.each[n], *f.scores.right, at))
                 for p, value in enumerate(left):
                     term = Apply("multiply", (value, right), _SINGLE, 2)
                     b.assign(sums[p][block], Apply("add", (sums[p][block], term), _SINGLE, 2))

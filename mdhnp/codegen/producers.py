@@ -10,7 +10,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, divided, even
 from mdhnp.codegen.ir.statements import AllocLocal, LoadMatrix, Store
 from mdhnp.codegen.ir.values import Apply, Buffer, Load, Register
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.layout import PREPARED, WORDS, Operand, is_wide, producers, wide_operand
+from mdhnp.schedule.layout import PREPARED, WIDEST, WORDS, Operand, is_wide, producers, wide_operand
 from mdhnp.schedule.matrices import DOWN, Factor, in_rows, operands
 
 #: Times that a subgroup loads blocks before it stores them.
@@ -42,7 +42,7 @@ def declare_operand(c: Context) -> None:
     if is_wide(c.s):
         number = _columns_factors(c)[0][0]
         operand = wide_operand(c.h, c.s, number)
-        c.build.add(AllocLocal(operand_buffer(c, number), PREPARED * operand.parts * operand.size, aligned=True))
+        c.build.add(AllocLocal(operand_buffer(c, number), PREPARED * operand.parts * operand.size, WIDEST))
 
 
 def _columns_factors(c: Context) -> tuple[Factor, ...]:

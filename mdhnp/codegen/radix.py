@@ -18,15 +18,9 @@ _FEW = 64
 
 
 def sorting(
-    dtype: "np.dtype[Any]",
-    rows: int,
-    count: int,
-    caps: DeviceCaps,
-    *,
-    values: bool,
-    places: bool,
+    dtype: "np.dtype[Any]", rows: int, count: int, caps: DeviceCaps, *, values: bool, places: bool,
     bits: int | None = None,
-) -> Program:
+) -> Program:  # fmt: skip
     """Give the program that sorts rows of `count` elements each, equal ones in their order.
 
     The input is one array of rows, in C order. The outputs are the `values`, their `places` in the row, of int64, or

@@ -101,14 +101,9 @@ def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[d
 
 
 def apply(
-    c: Context,
-    left: Sequence[_Variable],
-    right: Sequence[Value],
-    seen: Value | None = None,
-    *,
-    before: bool = False,
+    c: Context, left: Sequence[_Variable], right: Sequence[Value], seen: Value | None = None, *, before: bool = False,
     lost: Mapping[int, Register] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Combine `right` into the variables `left`, of which it is the left operand where it comes `before`.
 
     Of the results that `lost` names, sums of floats, it keeps what rounding loses.

@@ -21,6 +21,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, choice, clamp, con
 from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.nest import Nest
+from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.schedule import LocalCopy
 
 
@@ -51,7 +52,7 @@ def declare_tiles(c: Context) -> None:
         if copy is not None:
             layout = c.layouts[number]
             staged = number in c.staged
-            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), staged))
+            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), WIDEST * staged))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
@@ -250,14 +251,9 @@ def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
 
 
 def _walk(
-    c: Context,
-    layout: TileLayout,
-    loops: ExitStack,
-    ends: Mapping[int, Index],
-    blocks: _Blocks | None = None,
-    rest: int | None = None,
-    rows: int | None = None,
-) -> tuple[list[Index], Index]:
+    c: Context, layout: TileLayout, loops: ExitStack, ends: Mapping[int, Index], blocks: _Blocks | None = None,
+    rest: int | None = None, rows: int | None = None,
+) -> tuple[list[Index], Index]:  # fmt: skip
     """One work-item: loops in the order of the tile, so that it is written one element after the other.
 
     With `blocks` the loops stop at the corner of each block; with `rest` they walk over what blocks leave over along

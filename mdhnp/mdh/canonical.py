@@ -68,18 +68,11 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
         return f.substituted(index=index)
 
     return MdHom(
-        tuple([h.extents[d] for d in order]),
-        tuple([h.combine[d] for d in order]),
-        pick_function(h.scalar),
-        tuple([pick_view(v) for v in h.inputs]),
-        tuple([pick_view(v) for v in h.outputs]),
-        None if h.finish is None else pick_function(h.finish),
-        tuple([h.names[d] for d in order]),
-        h.nested,
-        h.precision,
-        tuple([s._replace(dim=order.index(s.dim)) for s in h.segments]),
-        checked=False,
-    )
+        tuple([h.extents[d] for d in order]), tuple([h.combine[d] for d in order]), pick_function(h.scalar),
+        tuple([pick_view(v) for v in h.inputs]), tuple([pick_view(v) for v in h.outputs]),
+        None if h.finish is None else pick_function(h.finish), tuple([h.names[d] for d in order]), h.nested,
+        h.precision, tuple([s._replace(dim=order.index(s.dim)) for s in h.segments]), checked=False,
+    )  # fmt: skip
 
 
 def _regular(v: View) -> View:

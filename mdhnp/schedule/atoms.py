@@ -151,90 +151,52 @@ _TF32 = Atom(
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True, speed=2.4)
 #: Only the very architecture has these, none of the later ones.
 _WIDE_TF32 = replace(
-    _TF32,
-    name="tf32 of warpgroups",
-    warps=4,
-    capability=90,
-    speed=9.0,
+    _TF32, name="tf32 of warpgroups", warps=4, capability=90, speed=9.0,
     instruction="wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32",
-)
+)  # fmt: skip
 _WIDE_THREE_TF32 = replace(
-    _THREE_TF32,
-    name="3xtf32 of warpgroups",
-    warps=4,
-    capability=90,
-    speed=3.3,
-    instruction=_WIDE_TF32.instruction,
+    _THREE_TF32, name="3xtf32 of warpgroups", warps=4, capability=90, speed=3.3, instruction=_WIDE_TF32.instruction
 )
 _F64 = Atom(
     "f64",
     a=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
     b=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
     c=Fragment(8, 8, ((4, 16), (8, 1)), ((2, 8),)),
-    operand="float64",
-    result="float64",
-    values=("float64",),
-    rounds=False,
-    speed=1.0,
+    operand="float64", result="float64", values=("float64",), rounds=False, speed=1.0,
     instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-)
+)  # fmt: skip
 _LARGE_F64 = replace(
-    _F64,
-    name="f64 of 16 rows",
-    a=_TF32.a,
-    b=_TF32.b,
-    c=_TF32.c,
-    instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
-    speed=3.0,
-    capability=90,
-)
+    _F64, name="f64 of 16 rows", a=_TF32.a, b=_TF32.b, c=_TF32.c,
+    instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", speed=3.0, capability=90,
+)  # fmt: skip
 _LONG_F64 = replace(
-    _LARGE_F64,
-    name="f64 of 16 terms",
-    a=Fragment(16, 16, ((4, 16), (8, 1)), ((2, 8), (4, 64))),
-    b=Fragment(8, 16, ((4, 8), (8, 1)), ((4, 32),)),
-    instruction="mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
-)
+    _LARGE_F64, name="f64 of 16 terms", a=Fragment(16, 16, ((4, 16), (8, 1)), ((2, 8), (4, 64))),
+    b=Fragment(8, 16, ((4, 8), (8, 1)), ((4, 32),)), instruction="mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
+)  # fmt: skip
 _F16 = Atom(
     "f16",
     a=Fragment(16, 16, ((4, 32), (8, 1)), ((2, 16), (2, 8), (2, 128))),
     b=Fragment(8, 16, ((4, 16), (8, 1)), ((2, 8), (2, 64))),
     c=_TF32.c,
-    operand="float16",
-    result="float32",
-    values=("float16",),
-    rounds=True,
-    instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    speed=12.0,
-)
+    operand="float16", result="float32", values=("float16",), rounds=True,
+    instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", speed=12.0,
+)  # fmt: skip
 
 _WIDE_F16 = replace(
-    _F16,
-    name="f16 of warpgroups",
-    warps=4,
-    capability=90,
-    speed=14.0,
+    _F16, name="f16 of warpgroups", warps=4, capability=90, speed=14.0,
     instruction="wgmma.mma_async.sync.aligned.m64n{}k16.f32.f16.f16",
-)
+)  # fmt: skip
 #: Sums modulo 2^32, so that of narrower integers they are exact.
 _S8 = Atom(
     "s8",
     a=Fragment(16, 32, ((4, 64), (8, 1)), ((4, 16), (2, 8), (2, 256))),
     b=Fragment(8, 32, ((4, 32), (8, 1)), ((4, 8), (2, 128))),
     c=_TF32.c,
-    operand="int8",
-    result="int32",
-    values=("int8",),
-    rounds=False,
-    instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
-    speed=24.0,
-)
+    operand="int8", result="int32", values=("int8",), rounds=False,
+    instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", speed=24.0,
+)  # fmt: skip
 _U8 = replace(
-    _S8,
-    name="u8",
-    operand="uint8",
-    values=("uint8",),
-    instruction="mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
+    _S8, name="u8", operand="uint8", values=("uint8",), instruction="mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"
 )
 
 #: Modulo 2^16 and 2^32 signed integers are unsigned ones.

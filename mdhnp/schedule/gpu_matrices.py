@@ -19,16 +19,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
 from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, tile_itemsize
-from mdhnp.schedule.matrices import (
-    ACROSS,
-    DOWN,
-    MOST_COLUMNS,
-    MOST_ROUNDED,
-    allowed,
-    multiplied,
-    one_sum,
-    products,
-)
+from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_COLUMNS, MOST_ROUNDED, allowed, multiplied, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import (
     FactorTile,

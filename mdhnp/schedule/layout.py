@@ -103,8 +103,8 @@ def is_wide(s: Schedule) -> bool:
 
 
 def producers(s: Schedule) -> int:
-    """Return how many work-items of a group only copy tiles, behind those of the schedule."""
-    return PRODUCERS if is_wide(s) else 0
+    """Return how many work-items of a group only copy tiles, behind those of the schedule: none of the online form."""
+    return PRODUCERS if is_wide(s) and s.streamed < 0 else 0
 
 
 def registers(s: Schedule) -> tuple[int, int] | None:

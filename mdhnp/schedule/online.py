@@ -8,7 +8,7 @@ the instruction, `atom_dims` what it multiplies in the last product: rows, colum
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 from mdhnp.fusion.dependence import steepness
@@ -37,6 +37,8 @@ _ALONE = {"float32": 0.35e12, "float16": 1.2e12}
 _LARGER = 4
 #: Columns of an instruction's block; bytes that are copied at once, at least.
 _BLOCK, _LEAST = 8, 4
+#: Bytes of a row in which instructions of several subgroups know swizzled blocks, at most; where such tiles begin.
+_SWIZZLED, ALIGNED = 128, 1024
 #: How much exponents of weights grow with a score, at most, where keys are not looked at.
 _STEEPEST = 2.0**40
 #: Bytes in which work-items tell each other that an instruction may be wrong.
@@ -66,6 +68,12 @@ class Fragments(NamedTuple):
     #: Of each step the dimension along which a row's values lie: -1 where a row has one.
     columns: tuple[int, ...]
 
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Terms of a score, and columns of results: how wide both right factors' tiles are."""
+        first, second = (self.form.mdhoms[one.step].extents for one in (self.scores, self.result))
+        return first[self.scores.terms], second[self.result.columns]
+
 
 class Weighing(NamedTuple):
     """What is known of scores that are nothing but exponents of weights."""
@@ -79,8 +87,9 @@ class Weighing(NamedTuple):
 def fragments(h: Rows, atom: Atom) -> Fragments | None:
     """Say how an instruction computes the online form of rows; None where there is none, or it cannot."""
     form = streamed(h)
-    # Blocks of float64 are no registers; one product of TF32 computes what no factor of two parts is scaled for.
-    if form is None or atom.wide or not (atom.split or atom.operand == "float16"):
+    # Blocks of float64 are no registers; one product of TF32 computes what no factor of two parts is scaled for, and
+    # wide ones take no factor of 4 bytes that lies in rows of columns.
+    if form is None or not (atom.operand == "float16" or (atom.split and not atom.wide)):
         return None
     mdhoms, numbers = form.mdhoms, range(form.begin, form.end)
     found = [_multiplied(form, n) for n in numbers if is_product(mdhoms[n], form.shared[n])]
@@ -123,12 +132,10 @@ def _columns(form: Streamed, n: int) -> int | None:
 def _fits(f: Fragments, atom: Atom) -> bool:
     """Whether all that is computed is made of fragments, and of what is read element by element."""
     form, graph, mdhoms = f.form, f.form.graph, f.form.mdhoms
-    first, second = mdhoms[f.scores.step], mdhoms[f.result.step]
-    wide, terms = second.extents[f.result.columns], first.extents[f.scores.terms]
-    *_, depth = atom.shape
+    (terms, wide), (*_, depth) = f.widths, atom.shape
     if wide % max(depth, _BLOCK) or terms % depth or max(wide, terms) > _MOST:
         return False
-    if atom not in allowed(first) or not _multiplies(f, atom):
+    if atom not in allowed(mdhoms[f.scores.step]) or not _multiplies(f, atom):
         return False
     if f.scores.columns != form.streamed[f.scores.step] or f.result.terms != form.streamed[f.result.step]:
         return False
@@ -267,11 +274,8 @@ def online_memory(f: Fragments, s: Schedule) -> int:
 
 def sizes(f: Fragments, atom: Atom, rows: int, points: int) -> tuple[int, int, int]:
     """Return the bytes of queries, and of as many tiles of each right factor as there are at a time."""
-    terms, wide = (
-        f.form.mdhoms[f.scores.step].extents[f.scores.terms],
-        f.form.mdhoms[f.result.step].extents[f.result.columns],
-    )
-    each = rows * stride(atom, terms), STAGES * points * stride(atom, terms), STAGES * points * stride(atom, wide)
+    terms, wide = f.widths
+    each = rows * stride(atom, terms), *[STAGES * points * pitch(atom, n) for n in (terms, wide)]
     # What is computed again without instructions has scores where tiles of the first factor were.
     queries, first, second = [n * atom.itemsize for n in each]
     again = rows * points * atom.itemsize if atom.split else 0
@@ -281,6 +285,16 @@ def sizes(f: Fragments, atom: Atom, rows: int, points: int) -> tuple[int, int, i
 def stride(atom: Atom, columns: int) -> int:
     """Return how far rows lie apart, so that eight of them begin in different banks of local memory."""
     return columns + WIDEST // atom.itemsize
+
+
+def pitch(atom: Atom, columns: int) -> int:
+    """Return the same of the right factors' tiles, in which rows may be swizzled instead."""
+    return columns if atom.wide else stride(atom, columns)
+
+
+def beside(atom: Atom, columns: int) -> int:
+    """Return how many neighbours of a row of a tile lie beside each other: all, or those of a swizzled block's row."""
+    return gcd(columns, _SWIZZLED // atom.itemsize) if atom.wide else columns
 
 
 def _tile(f: Fragments, s: Schedule) -> tuple[int, int]:
@@ -297,7 +311,8 @@ def check_online(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
     rows, points = _tile(found, s)
     items = rows // ATOMS[s.atom].shape[0] * ATOMS[s.atom].lanes
     plain = online_schedule(h, found, s.atom, rows, points)
-    require(rows % ATOMS[s.atom].shape[0] == 0, f"local_tile: {rows} rows are none of subgroups")
+    together = ATOMS[s.atom].shape[0] * ATOMS[s.atom].warps
+    require(rows % together == 0, f"local_tile: {rows} rows are none of subgroups")
     require(points % 16 == 0, f"local_tile: {points} points are none of instructions")
     require(s == plain, "rows: tiles of rows and of what is streamed, only")
     require(items <= caps.max_work_group, f"num_wi: {items}, the device allows {caps.max_work_group}")
@@ -339,13 +354,15 @@ def online_seconds(h: Rows, s: Schedule, caps: DeviceCaps) -> float:
 
 def online_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield schedules of the online form by the device's instructions, the most likely first."""
-    for atom in [ATOMS[name] for name in caps.atoms]:
+    for atom in sorted([ATOMS[name] for name in caps.atoms], key=lambda atom: -atom.speed):
         found = fragments(h, atom)
         if found is None:
             continue
         # Of numbers in two parts, more of a tile are split at once, where registers are enough.
-        many = not atom.split or found.form.mdhoms[found.result.step].extents[found.result.columns] <= _FEW
-        for points in _MANY if many else _SOME:
+        many = not atom.split or found.widths[1] <= _FEW
+        # Wide instructions of few terms and columns have more points, too.
+        wider = (2 * _MANY[0],) if atom.wide and max(found.widths) <= _FEW else ()
+        for points in (*wider, *(_MANY if many else _SOME)):
             for rows in _ROWS:
                 if prod(h.extents) and rows <= max(h.extents[h.shared[-1][-1]], _ROWS[0]):
                     yield online_schedule(h, found, atom.name, rows, points)

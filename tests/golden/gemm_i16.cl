@@ -3,11 +3,13 @@
 typedef short2 short2_u __attribute__((aligned(sizeof(short))));
 typedef short2 short2_a __attribute__((aligned(4)));
 static inline void copy_async_short4_if(__local short *p, __global const short *q, int whole, int given)
-{ if (whole) { asm volatile("cp.async.ca.shared.global [%0 + 0], [%1 + 0], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
-  else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; } }
+{ asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p cp.async.ca.shared.global [%0 + 0], [%1 + 0], 8, %2; }" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0), "r"(whole) : "memory"); }
 static inline void copy_async_short8_if(__local short *p, __global const short *q, int whole, int given)
-{ if (whole) { asm volatile("cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
-  else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 8; ++n) p[n] = given ? q[n] : 0; } }
+{ asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2; }" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0), "r"(whole) : "memory"); }
+static inline void copy_short4_apart_if(__local short *p, __global const short *q, int given)
+{ __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; }
+static inline void copy_short8_apart_if(__local short *p, __global const short *q, int given)
+{ __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 8; ++n) p[n] = given ? q[n] : 0; }
 static inline int shift_left_int(int a, int b)
 { return b < 0 || b >= 8 * (int)sizeof(int) ? 0 : (int)((uint)a << b); }
 static inline int2 shift_left_int2(int2 a, int2 b)
@@ -69,6 +71,14 @@ void mdh_0(__global const short *restrict I0, __global const short *restrict I1,
     copy_async_short4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (((size_t)I1 & 7) == 0), (j_l + x1_1 * 4 <= 8));
     copy_async_short4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (((size_t)I1 & 7) == 0), (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
     asm volatile("cp.async.commit_group;" ::: "memory");
+    if (!(((size_t)I0 & 15) == 0)) {
+      copy_short8_apart_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 8, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 8, (i_l + x0_0 <= 17 && k_l + x1_0 * 8 <= 40));
+      copy_short8_apart_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 8 + 256, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 8 + 384, (i_l + x0_0 + 8 <= 17 && k_l + x1_0 * 8 <= 40));
+    }
+    if (!(((size_t)I1 & 7) == 0)) {
+      copy_short4_apart_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (j_l + x1_1 * 4 <= 8));
+      copy_short4_apart_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
+    }
   }
   for (int now = 0; now < 2; ++now) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
@@ -89,6 +99,14 @@ void mdh_0(__global const short *restrict I0, __global const short *restrict I1,
         const int x0_3 = w / 2;
         copy_async_short4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (((size_t)I1 & 7) == 0), (j_l + x1_3 * 4 <= 8));
         copy_async_short4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (((size_t)I1 & 7) == 0), (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
+        if (!(((size_t)I0 & 15) == 0)) {
+          copy_short8_apart_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 8, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 8, (i_l + x0_2 <= 17 && k_l + x1_2 * 8 <= 40));
+          copy_short8_apart_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 8 + 256, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 8 + 384, (i_l + x0_2 + 8 <= 17 && k_l + x1_2 * 8 <= 40));
+        }
+        if (!(((size_t)I1 & 7) == 0)) {
+          copy_short4_apart_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (j_l + x1_3 * 4 <= 8));
+          copy_short4_apart_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
+        }
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
     }

@@ -3,11 +3,13 @@
 typedef char2 char2_u __attribute__((aligned(sizeof(char))));
 typedef char2 char2_a __attribute__((aligned(2)));
 static inline void copy_async_char16_if(__local char *p, __global const char *q, int whole, int given)
-{ if (whole) { asm volatile("cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
-  else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 16; ++n) p[n] = given ? q[n] : 0; } }
+{ asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p cp.async.cg.shared.global [%0 + 0], [%1 + 0], 16, %2; }" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0), "r"(whole) : "memory"); }
 static inline void copy_async_char4_if(__local char *p, __global const char *q, int whole, int given)
-{ if (whole) { asm volatile("cp.async.ca.shared.global [%0 + 0], [%1 + 0], 4, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 4 : 0) : "memory"); }
-  else { __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; } }
+{ asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p cp.async.ca.shared.global [%0 + 0], [%1 + 0], 4, %2; }" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 4 : 0), "r"(whole) : "memory"); }
+static inline void copy_char16_apart_if(__local char *p, __global const char *q, int given)
+{ __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 16; ++n) p[n] = given ? q[n] : 0; }
+static inline void copy_char4_apart_if(__local char *p, __global const char *q, int given)
+{ __attribute__((opencl_unroll_hint(1))) for (int n = 0; n < 4; ++n) p[n] = given ? q[n] : 0; }
 static inline void load_matrix_uint4(uint *r0, uint *r1, uint *r2, uint *r3, uint row)
 { uint x0, x1, x2, x3;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(row) : "memory");
@@ -62,6 +64,13 @@ void mdh_0(__global const char *restrict I0, __global const char *restrict I1, _
     copy_async_char4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (((size_t)I1 & 3) == 0), (j_l + x1_1 * 4 <= 8));
     copy_async_char4_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (((size_t)I1 & 3) == 0), (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
     asm volatile("cp.async.commit_group;" ::: "memory");
+    if (!(((size_t)I0 & 15) == 0)) {
+      copy_char16_apart_if(I0_l + slot * 512 + x0_0 * 32 + x1_0 * 16, I0 + i_l * 48 + x0_0 * 48 + k_l + x1_0 * 16, (i_l + x0_0 <= 17 && k_l + x1_0 * 16 <= 32));
+    }
+    if (!(((size_t)I1 & 3) == 0)) {
+      copy_char4_apart_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (j_l + x1_1 * 4 <= 8));
+      copy_char4_apart_if(I1_l + slot * 256 + x0_1 * 8 + x1_1 * 4 + 128, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4 + 192, (k_l + x0_1 + 16 <= 47 && j_l + x1_1 * 4 <= 8));
+    }
   }
   for (int now = 0; now < 2; ++now) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
@@ -81,6 +90,13 @@ void mdh_0(__global const char *restrict I0, __global const char *restrict I1, _
         const int x0_3 = w / 2;
         copy_async_char4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (((size_t)I1 & 3) == 0), (j_l + x1_3 * 4 <= 8));
         copy_async_char4_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (((size_t)I1 & 3) == 0), (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
+        if (!(((size_t)I0 & 15) == 0)) {
+          copy_char16_apart_if(I0_l + slot * 512 + x0_2 * 32 + x1_2 * 16, I0 + i_l * 48 + x0_2 * 48 + k_l + x1_2 * 16, (i_l + x0_2 <= 17 && k_l + x1_2 * 16 <= 32));
+        }
+        if (!(((size_t)I1 & 3) == 0)) {
+          copy_char4_apart_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (j_l + x1_3 * 4 <= 8));
+          copy_char4_apart_if(I1_l + slot * 256 + x0_3 * 8 + x1_3 * 4 + 128, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4 + 192, (k_l + x0_3 + 16 <= 47 && j_l + x1_3 * 4 <= 8));
+        }
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
     }

@@ -35,9 +35,9 @@ class Var(NamedTuple):
 class IndexFunction(NamedTuple):
     """A function of indices.
 
-    `min`, `max`, `clamp` (into the range from the second to the third), `quotient` and `remainder` (of what is not
-    negative), the work-item's `group_id` and `local_id`, and the boundary modes, which map an index into ``0 … n - 1``,
-    as `last` does, which takes all outside of it for ``n - 1``.
+    `min`, `max`, `clamp` (into the range from the second to the third), `quotient`, `remainder` and `xor` (of what is
+    not negative), the work-item's `group_id` and `local_id`, and the boundary modes, which map an index into
+    ``0 … n - 1``, as `last` does, which takes all outside of it for ``n - 1``.
     """
 
     function: str
@@ -66,7 +66,7 @@ class IndexElement(NamedTuple):
 
 
 Atom = Var | IndexFunction | IndexChoice | IndexElement
-_SIGNS = {"quotient": "//", "remainder": "%"}
+_SIGNS = {"quotient": "//", "remainder": "%", "xor": "^"}
 Sign = Literal["<", "<=", ">", ">=", "=="]
 
 
@@ -311,6 +311,8 @@ def _range(atom: Atom) -> tuple[Limit, Limit]:
             return 0, ranges[0][1] // divisor if divisor > 0 and ranges[0][1] < inf else ranges[0][1]
         case "remainder":
             return 0, min(ranges[0][1], ranges[1][1] - 1)
+        case "xor":
+            return 0, (1 << int(max([high for _, high in ranges])).bit_length()) - 1
         case "group_id" | "local_id":
             return 0, inf
         case _:

@@ -207,7 +207,8 @@ def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:
         body = (st.Wait(p.stages - 2), st.Barrier(), st.Scope(p.work), fill)
         return [first, _loop(p.round, p.rounds, body), st.Wait(0)]
     fill = st.Scope((_ahead(p), _if_any(p, p.fill), st.Commit()))
-    return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), st.Barrier(), fill, st.Scope(p.work)))]
+    seen = (st.Publish(),) if any([isinstance(s, st.WideProducts) for s in p.work]) else ()
+    return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), *seen, st.Barrier(), fill, st.Scope(p.work)))]
 
 
 def _where(c: st.Copy, test: Compare) -> st.Copy:

@@ -95,7 +95,8 @@ def _line(s: st.Stmt) -> str:
                 f"({', '.join(map(_name, p.into))}) += ({', '.join(map(value, p.a))}) by {s.buffer.name}[{p.at}]"
                 for p in s.products
             ]
-            return f"{'; '.join(each)}  # {s.atom}, blocks {s.beside} bytes beside, {s.below} below"
+            how = f", rows of {s.swizzled} bytes of {'columns' if s.turned else 'terms'}" if s.swizzled else ""
+            return f"{'; '.join(each)}  # {s.atom}, blocks {s.beside} bytes beside, {s.below} below{how}"
         case st.AllocLocal():
             return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")

@@ -279,7 +279,8 @@ class WideProducts:
     """Add products of matrices to such whose elements are in registers of several subgroups, which wait for the sums.
 
     The second factor lies in local memory as blocks of 8 columns by 16 bytes of terms, 16 bytes of each column after
-    the other.
+    the other. Or, `swizzled`, as rows of so many bytes, 32, 64 or 128, of terms; of columns where it is `turned`. Of an
+    address's bits there, those of 16 bytes in a row are exclusive or with those of 128 bytes.
     """
 
     #: The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
@@ -289,15 +290,17 @@ class WideProducts:
     buffer: Buffer
     beside: int
     below: int
+    swizzled: int = 0
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AllocLocal:
-    """A local buffer of so many elements; `aligned` where it begins at a multiple of 16 bytes."""
+    """A local buffer of so many elements; if it is `aligned`, it begins at a multiple of so many bytes."""
 
     buffer: Buffer
     size: int
-    aligned: bool = False
+    aligned: int = 0
 
 
 @dataclass(frozen=True, slots=True)

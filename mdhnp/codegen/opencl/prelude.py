@@ -223,13 +223,9 @@ class Helpers:
         half = name == "half"
         load = self.loaded_half("p", lanes, space) if half else f"*({space} const {self.vector(name, lanes)} *)p"
         items = ", ".join(_item(name, f"min(({t}){n}, n - 1) * s" if n else "0") for n in range(lanes))
-        return self.define(
-            kind,
-            f"gather_part{space}_{vector_name(name, lanes)}{self._wide}",
-            f"{space} const {name} *p, {t} s, {t} n",
-            f"if (s == 1 && n >= {lanes}) return {load};\n  return ({kind})({items});",
-            static=self._static(space),
-        )
+        function = f"gather_part{space}_{vector_name(name, lanes)}{self._wide}"
+        body = f"if (s == 1 && n >= {lanes}) return {load};\n  return ({kind})({items});"
+        return self.define(kind, function, f"{space} const {name} *p, {t} s, {t} n", body, static=self._static(space))
 
     def bounded_row(self, name: str, lanes: int, mode: str) -> str:
         """Reads elements `i`, `i + 1`, … of a row of `n`, `s` apart; `c` is the constant outside of it.

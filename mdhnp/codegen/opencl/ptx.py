@@ -22,14 +22,14 @@ EXTREMA = {
 #: square of 2 to half the power by log2(e): no half is subnormal, which would take a test and two products more.
 EXPONENTIALS = {
     op: f'float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a * {factor})); return {result};'
-    for op, factor, result in (
-        ("exp_of_rounded", "0.72134752f", "r * r"),
-        ("exp_or_nothing", "1.44269504f", "r"),
-    )
+    for op, factor, result in (("exp_of_rounded", "0.72134752f", "r * r"), ("exp_or_nothing", "1.44269504f", "r"))
 }
 
+#: Of rows of so many bytes, how descriptions of matrices say that they are swizzled.
+_SWIZZLES = {128: 1, 64: 2, 32: 3}
+
 #: Bytes that are copied asynchronously, at least and at most.
-_LEAST, _AT_ONCE = 4, 16
+LEAST, _AT_ONCE = 4, 16
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
 
@@ -52,15 +52,12 @@ def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: b
     """Ask for a function that starts to copy neighbours to local memory, or zeros where a condition does not hold.
 
     The elements, of `size` bytes each, are at most 16 bytes, and copied at once where the array begins at a multiple of
-    these, which is the third parameter. If it is `guarded`, the condition is the last one.
+    these, which is the third parameter; else one by one, but for those of less than 4 bytes (see :func:`copy_apart`).
+    If it is `guarded`, the condition is the last one.
     """
     function = f"copy_async_{name}{lanes if lanes > 1 else ''}{'_if' if guarded else ''}"
-    many = size >= _LEAST  # what is smaller is not copied asynchronously alone
-    parts = [(size * lanes, 0, "@p ")] + [(size, n * size, "@!p ") for n in range(lanes) if many]
-    if lanes == 1:
-        parts = [(size, 0, "")]
-    elif not many:
-        parts = [(size * lanes, 0, "")]
+    parts = [(size * lanes, 0, "@p ")] + [(size, n * size, "@!p ") for n in range(lanes) if size >= LEAST]
+    parts = [(size, 0, "")] if lanes == 1 else parts
     copies = " ".join(
         # Only copies of 16 bytes can pass by the first-level cache.
         f"{when}cp.async.{'cg' if n == _AT_ONCE else 'ca'}.shared.global [%0 + {at}], [%1 + {at}], {n}"
@@ -69,15 +66,25 @@ def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: b
     )
     operands = ['"r"((uint)(size_t)p)', '"l"(q)']
     operands += [f'"r"(given ? {n} : 0)' for n in dict.fromkeys(n for n, _, _ in parts)] if guarded else []
-    if len(parts) > 1:
+    if lanes > 1:
         copies = f"{{ .reg .pred p; setp.ne.b32 p, %{len(operands)}, 0; {copies} }}"
         operands.append('"r"(whole)')
     body = f'asm volatile("{copies}" :: {", ".join(operands)} : "memory");'
-    if lanes > 1 and not many:
-        body = f"if (whole) {{ {body} }}\n  else {{ {_one_by_one(lanes, guarded)} }}"
     parameters = [f"__local {name} *p", f"__global const {name} *q"]
     parameters += ["int whole"] * (lanes > 1) + ["int given"] * guarded
     return helpers.define("void", function, ", ".join(parameters), body)
+
+
+def copy_apart(helpers: Helpers, name: str, lanes: int, *, guarded: bool) -> str:
+    """Ask for a function that copies what :func:`async_copy` does, element by element.
+
+    They stand behind others, in one branch: with a branch for each attention took 1.25 times as long (NVIDIA H200).
+    Written out, they hindered the compiler in all that is around: products of float16 took 1.1 times as long.
+    """
+    function = f"copy_{name}{lanes}_apart{'_if' if guarded else ''}"
+    parameters = [f"__local {name} *p", f"__global const {name} *q", *["int given"] * guarded]
+    each = f"for (int n = 0; n < {lanes}; ++n) p[n] = {'given ? q[n] : 0' if guarded else 'q[n]'};"
+    return helpers.define("void", function, ", ".join(parameters), f"__attribute__((opencl_unroll_hint(1))) {each}")
 
 
 def _taken_and_back(name: str, pairs: int) -> tuple[str, str]:
@@ -134,14 +141,14 @@ def opaque(helpers: Helpers, kind: str) -> str:
     return helpers.define(kind, "opaque", f"{kind} x", f'asm("" : "+{register}"(x)); return x;')
 
 
-def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool) -> str:
+def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool, turned: bool) -> str:
     """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
 
     It takes these, the elements of A, and where B lies.
     """
     name, given, columns = _TYPES[atom.result], atom.registers(atom.a), 4 * pairs
-    # Factors of 2 bytes could lie the other way round, which takes 16 times as long (NVIDIA H100).
-    last = f"p, {-1 if minus else 1}, 1{', 0' if atom.packed > 1 else ''}"
+    # Factors of 2 bytes may lie the other way round, which takes 16 times as long where they are not swizzled (H100).
+    last = f"p, {-1 if minus else 1}, 1{f', {int(turned)}' if atom.packed > 1 else ''}"
     sums, a = [f"s{n}" for n in range(2 * pairs)], [f"a{n}" for n in range(given)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in a), "ulong b"]
     into, left = (", ".join(f"%{n}" for n in range(*ends)) for ends in ((0, len(sums)), (len(sums), len(sums) + given)))
@@ -152,18 +159,31 @@ def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool) -> st
     matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
     text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, {last}; }}}}".format(columns)
     product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'
-    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_minus' if minus else ''}"
+    function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_minus' if minus else ''}{'_turned' if turned else ''}"
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
 
 
-def matrix_at(helpers: Helpers, buffer: str, at: str, below: int, beside: int) -> str:
+def products_known(helpers: Helpers, atom: Atom, pairs: int) -> str:
+    """Ask for a function that nothing which uses pairs of elements of C is moved before: compilers know no waiting."""
+    name, sums = _TYPES[atom.result], [f"s{n}" for n in range(2 * pairs)]
+    taken, back = _taken_and_back(name, pairs)
+    known = ", ".join([f'"+{_LETTERS[atom.result]}"({s})' for s in sums])
+    parameters = ", ".join([f"{name}2 *c{n}" for n in range(pairs)])
+    return helpers.define(
+        "void", f"known_{name}_{pairs}", parameters, f'{taken}\n  asm volatile("" : {known});\n  {back}'
+    )
+
+
+def matrix_at(helpers: Helpers, place: str, below: int, beside: int, swizzled: int) -> str:
     """Ask for a function that describes a matrix in local memory to instructions, and give its call.
 
-    Blocks of 8 columns by 16 bytes of terms lie so many bytes apart along terms, `below`, and columns, `beside`.
+    Blocks of 8 columns by 16 bytes of terms lie so many bytes apart along terms, `below`, and columns, `beside`. Of
+    rows of so many bytes that are `swizzled` it is rows of them, and 8 of these (source: PTX ISA, "Matrix descriptor").
     """
     body = "return ((address & 0x3fff0) >> 4) | (ulong)(below >> 4) << 16 | (ulong)(beside >> 4) << 32;"
     helpers.define("ulong", "matrix_at", "uint address, uint below, uint beside", body)
-    return f"matrix_at((uint)(size_t)({buffer} + {at}), {below}, {beside})"
+    kind = f" | {_SWIZZLES[swizzled]}ul << 62" if swizzled else ""
+    return f"matrix_at((uint)(size_t)({place}), {below}, {beside}){kind}"
 
 
 def load_matrix(helpers: Helpers, name: str, blocks: int, *, turned: bool) -> str:
@@ -232,12 +252,3 @@ def _by_ints(name: str, short: str) -> str:
     if name in {"float", "uint"}:
         return f"return as_{name}({short}_int(as_int(v), d));"
     return f"return ({name}){short}_int(v, d);"
-
-
-def _one_by_one(lanes: int, guarded: bool) -> str:
-    """All elements, at once.
-
-    Written out, these hindered the compiler in all that is around: products of float16 took 1.1 times as long.
-    """
-    element = "given ? q[n] : 0" if guarded else "q[n]"
-    return f"__attribute__((opencl_unroll_hint(1))) for (int n = 0; n < {lanes}; ++n) p[n] = {element};"

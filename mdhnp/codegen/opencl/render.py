@@ -35,6 +35,8 @@ class _Kernel:
         self._values = Values(self._helpers)
         self._lines: list[str] = []
         self._indent = ""
+        #: Of a body, what copies elements of an array that does not begin where they are copied at once.
+        self._apart: dict[str, list[str]] = {}
         self._writers: dict[type, Callable[[Any], None]] = {
             ir.Scope: lambda s: self._braces("{", s.body),
             ir.For: self._for,
@@ -93,8 +95,14 @@ class _Kernel:
         self._lines.append(self._indent + text)
 
     def _statements(self, body: ir.Body) -> None:
+        outer, self._apart = self._apart, {}
         for statement in body:
             self._writers[type(statement)](statement)
+        for whole, copies in self._apart.items():
+            self._line(f"if (!{whole}) {{")
+            self._lines += [f"{self._indent}  {copy}" for copy in copies]
+            self._line("}")
+        self._apart = outer
 
     def _inner(self, head: str, body: ir.Body) -> None:
         """A line that opens a brace, and what stands in it."""
@@ -133,10 +141,10 @@ class _Kernel:
         else:
             following = f"{name} += {write(step)}"
         head = f"for ({begin}; {self._values.test(s.test)}; {following})"
-        if isinstance(s.body, ir.Copy):
+        if isinstance(s.body, ir.Copy) and not s.body.asynchronous:
             self._line(f"{head} {self._copied(s.body)}")
         else:
-            self._braces(f"{head} {{", s.body)
+            self._braces(f"{head} {{", (s.body,) if isinstance(s.body, ir.Copy) else s.body)
 
     def _if(self, s: ir.If) -> None:
         tests = " && ".join([self._test(t) for t in s.tests])
@@ -202,9 +210,12 @@ class _Kernel:
         lanes = source.lanes
         whole = [f"(((size_t){source.buffer.name} & {lanes * size - 1}) == 0)"] if lanes > 1 else []
         guard = [f"({self._values.tests(source.guard)})"] if source.guard else []
-        function = ptx.async_copy(self._helpers, name, size, lanes, guarded=bool(guard))
         cast = f"(__global const {_PACKED} *)" if packed else ""
         at = f"{cast}{source.buffer.name} + {self._values.index(source.offset)}"
+        if lanes > 1 and size < ptx.LEAST:
+            apart = ptx.copy_apart(self._helpers, name, lanes, guarded=bool(guard))
+            self._apart.setdefault(whole[0], []).append(f"{apart}({', '.join([target, at, *guard])});")
+        function = ptx.async_copy(self._helpers, name, size, lanes, guarded=bool(guard))
         return f"{function}({', '.join([target, at, *whole, *guard])});"
 
     def _load_matrix(self, s: ir.LoadMatrix) -> None:
@@ -221,13 +232,18 @@ class _Kernel:
 
     def _wide_products(self, s: ir.WideProducts) -> None:
         atom, write = ATOMS[s.atom], self._values
+        apart = (s.beside, s.below) if s.turned else (s.below, s.beside)
         self._line(ptx.PRODUCTS_BEGIN)
         for p in s.products:
-            function = ptx.wide_product(self._helpers, atom, len(p.into), minus=p.negated)
+            function = ptx.wide_product(self._helpers, atom, len(p.into), minus=p.negated, turned=s.turned)
             into = [f"&{write.name(r)}" for r in p.into]
-            factor = ptx.matrix_at(self._helpers, s.buffer.name, write.index(p.at), s.below, s.beside)
+            factor = ptx.matrix_at(self._helpers, f"{s.buffer.name} + {write.index(p.at)}", *apart, s.swizzled)
             self._line(f"{function}({', '.join([*into, *(write.value(v).text for v in p.a), factor])});")
         self._line(ptx.PRODUCTS_END)
+        # Others are sums of all tiles, which nobody reads yet.
+        for some in dict.fromkeys([p.into for p in s.products]) if s.swizzled else ():
+            function = ptx.products_known(self._helpers, atom, len(some))
+            self._line(f"{function}({', '.join([f'&{write.name(r)}' for r in some])});")
 
     def _transpose(self, s: ir.Transpose) -> None:
         function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._values.index
@@ -257,7 +273,7 @@ class _Kernel:
     def _alloc_local(self, s: ir.AllocLocal) -> None:
         b = s.buffer
         kind = value_type(b.dtype, b.values) if b.values else _PACKED if b.packed else local_type(b.dtype)
-        aligned = " __attribute__((aligned(16)))" if s.aligned else ""
+        aligned = f" __attribute__((aligned({s.aligned})))" if s.aligned else ""
         self._line(f"{'volatile ' if b.volatile else ''}__local {kind} {b.name}[{s.size}]{aligned};")
 
 

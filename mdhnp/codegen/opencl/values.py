@@ -25,7 +25,7 @@ from mdhnp.codegen.opencl.prelude import Helpers
 SPACES = {"global": "__global", "local": "__local"}
 NEIGHBOURS, _PAIRS = 1, 2
 _IDS = {"group_id": "get_group_id(0)", "local_id": "get_local_id(0)"}
-_DIVISIONS = {"quotient": "/", "remainder": "%"}
+_SIGNS = {"quotient": "/", "remainder": "%", "xor": "^"}
 
 
 class Values:
@@ -81,9 +81,9 @@ class Values:
             return f"({tests} ? {inside} : {elsewhere})"
         if atom.function in _IDS:
             return _IDS[atom.function]
-        if atom.function in _DIVISIONS:
+        if atom.function in _SIGNS:
             text = self._division(atom)
-            return text if first else f"({text})"
+            return text if first and atom.function != "xor" else f"({text})"
         if atom.function in {"min", "max", "clamp"}:
             return f"{atom.function}({', '.join([self._argument(a) for a in atom.arguments])})"
         function = self._helpers.boundary(atom.function)
@@ -107,7 +107,7 @@ class Values:
         below = self.index(right)
         if right.terms and not right.is_variable:
             below = f"({below})"
-        return f"{above} {_DIVISIONS[division.function]} {below}"
+        return f"{above} {_SIGNS[division.function]} {below}"
 
     def value(self, value: ir.Value) -> Text:
         return self._writers[type(value)](value)

@@ -219,13 +219,9 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
 
 
 def _one_pass(
-    graph: Graph,
-    match: Match,
-    composer: Composer,
-    scalar: Recorded,
-    operator: Operator,
+    graph: Graph, match: Match, composer: Composer, scalar: Recorded, operator: Operator,
     results: Callable[[Composer, Any, Any], tuple[Any, Any]],
-) -> Graph:
+) -> Graph:  # fmt: skip
     """Make one reduction of two, and a map of what it gives, which is done with each result where that is cheaper.
 
     `scalar` is what was recorded, and which values are combined; `results` gives, from what is combined, what the first
