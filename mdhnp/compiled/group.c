@@ -14,7 +14,8 @@ enum {
     MANY = 1 << 15,    /* numbers from which on parts take less time */
     POSITION_BITS = 32, /* of a position in a part, beside which the rest of its number is kept */
     THREADS = 4,       /* at most */
-    SHARE = 1 << 17    /* numbers that a thread is started for */
+    SHARE = 1 << 17,   /* numbers that a thread is started for */
+    LOOKS = 8          /* numbers that are looked at in the time in which one is put in order */
 };
 
 /* Whether something is an array along one axis of numbers of a pointer's size, in C order, `length` of them if that is not
@@ -198,30 +199,37 @@ ordered(Work *work)
     return all(work, put) && (work->places == NULL || all(work, order_parts));
 }
 
-/* See whether a thread's share of elements of a type are indices: with `below` added none is less than 0, which would be a
-   very large number. */
-#define LOOK(type)                                                    \
-    do {                                                              \
-        const type *elements = work->elements;                        \
-        npy_uint64 below = work->has_sign ? (npy_uint64)work->count : 0, many = (npy_uint64)work->count + below; \
-        int outside = 0;                                              \
-        for (npy_intp n = share(work, thread), end = share(work, thread + 1); n < end; ++n) \
-            outside |= (npy_uint64)elements[n] + below >= many;       \
-        work->outside[thread] = outside;                              \
+/* See whether a thread's share of elements of a type are indices: with `below` added none is less than 0. Then neither that
+   number nor what is left to the last one has the highest bit, which compilers find out for several at a time. */
+#define LOOK(type, wide)                                                                        \
+    do {                                                                                        \
+        const type *elements = work->elements;                                                  \
+        wide below = work->has_sign ? (wide)work->count : 0, last = (wide)work->count + below - 1, all = 0; \
+        for (npy_intp n = share(work, thread), end = share(work, thread + 1); n < end; ++n) {   \
+            wide number = (wide)elements[n] + below;                                            \
+            all |= number | (last - number);                                                    \
+        }                                                                                       \
+        work->outside[thread] = (int)(all >> (8 * sizeof(wide) - 1));                           \
     } while (0)
 
 static void
 look(Work *work, int thread)
 {
+    int few = work->count < (npy_intp)1 << 30; /* so that twice as many have no highest bit of 32 */
     switch (work->has_sign ? -work->bytes : work->bytes) {
-    case 1: LOOK(npy_uint8); break;
-    case 2: LOOK(npy_uint16); break;
-    case 4: LOOK(npy_uint32); break;
-    case 8: LOOK(npy_uint64); break;
-    case -1: LOOK(npy_int8); break;
-    case -2: LOOK(npy_int16); break;
-    case -4: LOOK(npy_int32); break;
-    default: LOOK(npy_int64); break;
+    case 1: LOOK(npy_uint8, npy_uint64); break;
+    case 2: LOOK(npy_uint16, npy_uint64); break;
+    case 4: LOOK(npy_uint32, npy_uint64); break;
+    case 8: LOOK(npy_uint64, npy_uint64); break;
+    case -1: LOOK(npy_int8, npy_uint64); break;
+    case -2: LOOK(npy_int16, npy_uint64); break;
+    case -4:
+        if (few)
+            LOOK(npy_int32, npy_uint32);
+        else
+            LOOK(npy_int32, npy_uint64);
+        break;
+    default: LOOK(npy_int64, npy_uint64); break;
     }
 }
 
@@ -248,7 +256,7 @@ inside(PyObject *module, PyObject *const *operands, Py_ssize_t given)
     long threads = PyLong_AsLong(operands[2]);
     if (PyErr_Occurred())
         return NULL;
-    work.threads = threads_for(threads, work.length);
+    work.threads = threads_for(threads, work.length / LOOKS);
     int found;
     Py_BEGIN_ALLOW_THREADS
     found = all(&work, look);

@@ -321,13 +321,10 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
     ])  # fmt: skip
 
     whole = tuple([(slice(None),) * (a - b - 1) for a, b in zip(axes, (-1, *axes), strict=False)])  # before each index
-    apart = any(whole[1:])
     axis, alone = axes[0], len(axes) == 1 and (mode != "raise" or np.can_cast(indices[0].dtype, np.intp))
 
     def by_keys(x: NDArray, *indices: NDArray) -> Any:
-        key: tuple[Any, ...] = (*whole[0], *indices)
-        if apart:
-            key = tuple([part for before, i in zip(whole, indices, strict=True) for part in (*before, i)])
+        key: Any = tuple([part for before, i in zip(whole, indices, strict=True) for part in (*before, i)])
         return np.asarray(x[key], order="C")
 
     by_numpy: Callable[..., Any] = (lambda x, i: x.take(i, axis, None, mode)) if alone else by_keys

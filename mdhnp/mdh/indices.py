@@ -31,13 +31,10 @@ def check_indices(h: MdHom, arrays: Sequence[npt.NDArray[Any]], made: Container[
     for s in h.segments:
         if not s.trusted and s.source not in made:
             _check_segment(h, s, arrays)
-    views = [v for v in (*h.outputs, *h.inputs) if v.boundary is None]
-    asked = {i: (v, axis) for v in reversed(views) for access in v.accesses for axis, i in enumerate(access)}
-    for index, (view, axis) in asked.items():
+    for index, (view, axis) in {i: (v, axis) for i, v, axis in reversed(h.bounded)}.items():
         # Also where there are no points along other dimensions, as NumPy does.
-        if not isinstance(index, Indirect) or index.trusted or index.source[0] in made:
-            continue
-        if all([h.extents[d] for d in index.dims()]):
+        known = index.trusted or index.source[0] in made
+        if not known and all([h.extents[d] for d in index.dims()]):
             _check(h, view, axis, index, arrays)
 
 
@@ -48,8 +45,7 @@ def axes_of_indices(h: MdHom, made: Container[int] = ()) -> dict[int, int] | Non
     to elements.
     """
     found = dict[int, int]()
-    asked = [i for v in (*h.inputs, *h.outputs) if v.boundary is None for access in v.accesses for i in access]
-    for i in [i for i in asked if isinstance(i, Indirect) and not i.trusted and i.source[0] not in made]:
+    for i in [i for i, _, _ in h.bounded if not i.trusted and i.source[0] not in made]:
         if not _is_alone(i):
             return None
         found[i.source[0]] = min(found.get(i.source[0], i.length), i.length)
@@ -59,9 +55,7 @@ def axes_of_indices(h: MdHom, made: Container[int] = ()) -> dict[int, int] | Non
 def put_indices(h: MdHom, arrays: Sequence[Any], rng: "np.random.Generator") -> None:  # which takes long to import
     """Put random indices that name elements, and ends of segments of one length, into the inputs that are for these."""
     for number in h.index_sources:
-        views = [v for v in (*h.inputs, *h.outputs) if v.boundary is None]
-        axes = [i for v in views for a in v.accesses for i in a if isinstance(i, Indirect)]
-        spans = [(*i.affine.span(h.extents), i.length) for i in axes if i.source[0] == number]
+        spans = [(*i.affine.span(h.extents), i.length) for i, _, _ in h.bounded if i.source[0] == number]
         low, high = max([-low for low, _, _ in spans], default=0), min([n - up for _, up, n in spans], default=1)
         arrays[number][...] = rng.integers(low, high, arrays[number].shape) if low < high else 0
     for s in h.segments:

@@ -213,9 +213,7 @@ class MdHom(Computation):
     @property
     def looked_at(self) -> tuple[int, ...]:
         """Those of them that are looked at in each call: no boundary mode says what any number means."""
-        views = (*self.inputs, *self.outputs)
-        asked = [i for v in views if v.boundary is None for access in v.accesses for i in access]
-        found = {i.source[0] for i in asked if isinstance(i, Indirect) and not i.trusted}
+        found = {i.source[0] for i, _, _ in self.bounded if not i.trusted}
         return tuple(sorted(found | {s.source for s in self.segments if not s.trusted}))
 
     @property
@@ -227,6 +225,12 @@ class MdHom(Computation):
     def scatters(self) -> bool:
         """Whether elements of an input say where results go (`scatter.py`)."""
         return any([v.indirect for v in self.outputs])
+
+    @property
+    def bounded(self) -> list[tuple[Indirect, View, int]]:
+        """Indices that elements say, where no boundary mode says what any number means, of which array and axis."""
+        views = [(v, access) for v in (*self.outputs, *self.inputs) if v.boundary is None for access in v.accesses]
+        return [(i, v, axis) for v, access in views for axis, i in enumerate(access) if isinstance(i, Indirect)]
 
     @property
     def places(self) -> frozenset[Indirect]:
