@@ -117,26 +117,24 @@ def unique(x: Any, /, **options: Any) -> Any:
     return by_host(np.unique, x, **options)
 
 
-_NAN = f"Each NaN is a value of its own. {_SIZE}"
+_distinct = partial(
+    repeatable, notes=f"Each NaN is a value of its own. {_SIZE}", raises={"TypeError": "If elements have no order."}
+)
 
 
-@repeatable(
+@_distinct(
     "Give the elements without repetition, and where they are, as ``numpy.unique_all`` does.",
     returns="namedtuple of ndarray or of Array: ``values``; ``indices``, of their first ones; ``inverse_indices``, "
     "which value each element is, of the shape of `x`; ``counts``.",
-    notes=_NAN,
-    raises={"TypeError": "If elements have no order."},
     example=">>> mdhnp.unique_all(np.array([3, 1, 3])).inverse_indices\narray([1, 0, 1])",
 )
 def unique_all(x: Any, /) -> Any:
     return _AllResult(*ordering.unique_of(x)) if ordering.has_kernels(x) else by_host(np.unique_all, x)
 
 
-@repeatable(
+@_distinct(
     "Give the elements without repetition, and how often each is there, as ``numpy.unique_counts`` does.",
     returns="namedtuple of ndarray or of Array: ``values`` and ``counts``.",
-    notes=_NAN,
-    raises={"TypeError": "If elements have no order."},
     example=">>> mdhnp.unique_counts(np.array([3, 1, 3])).counts\narray([1, 2])",
 )
 def unique_counts(x: Any, /) -> Any:
@@ -146,11 +144,9 @@ def unique_counts(x: Any, /) -> Any:
     return _CountsResult(values, counts)
 
 
-@repeatable(
+@_distinct(
     "Give the elements without repetition, and which one each is, as ``numpy.unique_inverse`` does.",
     returns="namedtuple of ndarray or of Array: ``values``, and ``inverse_indices`` of the shape of `x`.",
-    notes=_NAN,
-    raises={"TypeError": "If elements have no order."},
     example=">>> mdhnp.unique_inverse(np.array([3, 1, 3])).values\narray([1, 3])",
 )
 def unique_inverse(x: Any, /) -> Any:
@@ -160,11 +156,9 @@ def unique_inverse(x: Any, /) -> Any:
     return _InverseResult(values, inverse)
 
 
-@repeatable(
+@_distinct(
     "Give the elements without repetition, in order; ``numpy.unique_values`` may give another one.",
     returns="ndarray or Array: The values, in order.",
-    notes=_NAN,
-    raises={"TypeError": "If elements have no order."},
     example=">>> mdhnp.unique_values(np.array([3, 1, 3]))\narray([1, 3])",
 )
 def unique_values(x: Any, /) -> Any:
