@@ -20,7 +20,7 @@ from mdhnp.calls.lifecycle import Event, Lifecycle, State
 from mdhnp.calls.plans import Plan
 
 #: What the contest promises, and when it must have ended.
-SHARE, MOST_CALLS = 0.05, 20_000
+SHARE, MOST_CALLS = 0.05, 50_000
 
 
 class Fake:
@@ -142,10 +142,25 @@ def test_who_is_twice_as_fast_here_as_in_the_helper_wins_at_once(
     ratio: float, known: float, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one sample of both, and one before each that does not count."""
-    simulated = Simulated([1e-3, ratio * 1e-3], 0.0, lambda seconds: seconds, monkeypatch, [known])
+    simulated = Simulated([1e-2, ratio * 1e-2], 0.0, lambda seconds: seconds, monkeypatch, [known])
     simulated.run(lambda excess: None)
     assert simulated.won is simulated.plans[1]
     assert simulated.calls == calls
+
+
+@pytest.mark.parametrize("usual", [3e-6, 1e-5, 1e-4])
+@pytest.mark.parametrize("ratio", [0.7, 0.9, 1.4])
+def test_short_calls_are_not_judged_by_the_first_ones(
+    ratio: float, usual: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For most of a millisecond after a change of plans kernels take twice as long."""
+    simulated = Simulated([usual, ratio * usual], 0.0, lambda seconds: seconds, monkeypatch)
+    kernels = simulated.plans[1].seconds
+    simulated.draw = lambda seconds: (
+        seconds * (1 + (seconds == kernels and simulated.clock - simulated.contest._since < 8e-4))
+    )
+    simulated.run(lambda excess: None)
+    assert simulated.won is simulated.plans[ratio < 1.0]
 
 
 @pytest.mark.parametrize("rest", [0.0, 0.13])
@@ -166,7 +181,10 @@ def test_one_outlier_does_not_decide(
     assert simulated.won is simulated.plans[ratio < 1.0]
 
 
-def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results() -> None:
+def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contests, "_AWAKE", 0.0)
+    monkeypatch.setattr(contests, "_FILL", 0.0)  # these calls take less than any other
+
     class Broken(Fake):
         def run(self, arrays: Any) -> Any:
             raise RuntimeError("out of resources")

@@ -1,14 +1,13 @@
 """Which of several plans is the fastest, found out in the caller's own calls.
 
-Each plan computes what the caller asked for, so no call is made for the sake of measuring; what is lost is the time
-that a slower plan takes longer. That is spent from a surplus: at every moment at most `_SHARE` of all that the
-computation has cost. What candidates gain is not counted in (conservative bandits, see docs/tuning.md).
+No call is made for the sake of measuring. The time that slower plans take longer is spent from a surplus: at every
+moment at most `_SHARE` of all that the computation has cost, without what candidates gain (conservative bandits).
 
-The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. No
-single sample decides: of so few the helper's times must say the same, or another turn. The
-first sample after a change counts for nothing, nor do those for which threads of the plan before may still spin. The
-plan in use stays unless another one is faster by the one rule for that (`tuning/measure/turns.py`): else noise would
-pick plans, and with them the last bits.
+The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. A
+sample is the median of several calls where these are short. No single one decides: of so few the helper's times must
+say the same, or another turn. The first calls after a change count for nothing, nor do those for which threads of the
+plan before may still spin. The plan in use stays unless another one is faster by the one rule for that
+(`tuning/measure/turns.py`): else noise would pick plans, and with them the last bits.
 """
 
 import time
@@ -33,6 +32,10 @@ _CLEAR = 2.0
 
 #: A turn that was cut short after fewer samples is taken once more before it decides.
 _FEW = _ROUNDS[1][0]
+
+#: Seconds after a change that count for nothing, since kernels of some µs take twice as long until a runtime's other
+#: threads, which the first one wakes, sleep again; and seconds that the short calls of a sample take together.
+_AWAKE, _FILL = 9e-4, 3e-4
 
 #: The part of its time that a plan is taken to lose while threads of another one take a core from it.
 _DISTURBED = 0.5
@@ -94,7 +97,12 @@ class Contest(Watcher):
         self._lost, self._round = 0.0, 0
         self._due = [self._used, *self._others]  # in this round
         self._out: list[_Arm] = []
-        self._arm, self._all, self._samples, self._since = self._used, list[float](), list[float](), time.perf_counter()
+        self._begin(self._used)
+
+    def _begin(self, arm: _Arm) -> None:
+        """Begin a turn: its calls, the samples of those that count, and the calls of the next sample."""
+        self._arm, self._since = arm, time.perf_counter()
+        self._all, self._samples, self._next_one = list[float](), list[float](), list[float]()
 
     @property
     def plan(self) -> Plan:
@@ -112,10 +120,13 @@ class Contest(Watcher):
             self._leave_out(arm)
             warn(f"a kernel failed, and is not used: {arm.runs.error}")
         elif arm in self._due:
-            # The first one after a change counts for nothing, nor do those that the plan in use disturbs.
-            rested = arm is self._used or time.perf_counter() - seconds - self._since >= self._rest
-            if rested and self._all:
-                self._samples.append(seconds)
+            # The first ones after a change count for nothing, nor do those that the plan in use disturbs.
+            rest = _AWAKE if arm is self._used else max(self._rest, _AWAKE)
+            if self._all and time.perf_counter() - seconds - self._since >= rest:
+                self._next_one.append(seconds)
+                if len(self._next_one) * self._next_one[0] >= _FILL or seconds >= _FILL:
+                    self._samples.append(median(self._next_one))
+                    self._next_one.clear()
             self._all.append(seconds)
             if len(self._samples) == self._rounds[self._round][0]:
                 arm.times = self._samples
@@ -146,11 +157,13 @@ class Contest(Watcher):
             return
         arm = self._due[0] if self._can_pay(self._due[0]) else self._used
         if arm is not self._arm:
-            self._arm, self._all, self._samples, self._since = arm, [], [], time.perf_counter()
+            self._begin(arm)
         entry.put(self.plan, self)
 
     def _can_pay(self, arm: _Arm) -> bool:
-        slower = (self._rounds[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
+        one = arm.ratio * self._usual
+        lasts = max(one, _AWAKE) + self._rounds[self._round][0] * max(one, _FILL)
+        slower = lasts * max(1.0 - 1.0 / arm.ratio, 0.0)
         # One that takes less than half of the usual time loses nothing to that one even then.
         disturbed = max(1.0 - (1.0 - _DISTURBED) / arm.ratio, 0.0) * self._rest
         price = 0.0 if arm is self._used else slower + disturbed
