@@ -19,19 +19,23 @@ typedef struct {
 } Product;
 
 /* Where an entry is; what is outside is taken for the first element. */
-#define PLACE(N) ((npy_uintp)indices[N] < p->extent ? (npy_uintp)indices[N] : 0)
+#define PLACE(N) ((npy_uintp)indices[N] < extent ? (npy_uintp)indices[N] : 0)
 
-/* A row by a vector, of four sums, none of which waits for another. */
+/* A row by a vector; of a longer one four sums, none of which waits for another. */
 #define ELEMENT(TYPE) \
     { \
-        TYPE sums[4] = {0}; \
+        TYPE sum = 0; \
         npy_intp n = begin; \
-        for (; n + 4 <= end; n += 4) \
-            for (int c = 0; c < 4; ++c) \
-                sums[c] += elements[n + c] * x[PLACE(n + c)]; \
+        if (end - n >= 8) { \
+            TYPE sums[4] = {0}; \
+            for (; n + 4 <= end; n += 4) \
+                for (int c = 0; c < 4; ++c) \
+                    sums[c] += elements[n + c] * x[PLACE(n + c)]; \
+            sum = (sums[0] + sums[2]) + (sums[1] + sums[3]); \
+        } \
         for (; n < end; ++n) \
-            sums[0] += elements[n] * x[PLACE(n)]; \
-        found[row] = (sums[0] + sums[2]) + (sums[1] + sums[3]); \
+            sum += elements[n] * x[PLACE(n)]; \
+        found[row] = sum; \
     }
 
 /* The next columns of a row's result as long as so many are left; their sums stay in registers. */
@@ -53,9 +57,11 @@ typedef struct {
         const TYPE *elements = p->elements, *x = p->x; \
         const INDEX *indices = p->indices, *begins = p->begins; \
         TYPE *found = p->found; \
-        for (npy_intp row = 0; row < p->rows; ++row) { \
-            npy_intp at = 0, columns = p->columns, begin = begins[row] < 0 ? 0 : begins[row]; \
-            npy_intp end = begins[row + 1] < p->count ? begins[row + 1] : p->count; \
+        npy_intp rows = p->rows, columns = p->columns, count = p->count; \
+        npy_uintp extent = p->extent; \
+        for (npy_intp row = 0; row < rows; ++row) { \
+            npy_intp at = 0, begin = begins[row] < 0 ? 0 : begins[row]; \
+            npy_intp end = begins[row + 1] < count ? begins[row + 1] : count; \
             if (columns == 1) \
                 ELEMENT(TYPE) \
             else { \
