@@ -11,7 +11,7 @@ from mdhnp.mdh.scatter import pieces
 
 #: Entries beyond which a row is long, if so many times a usual row's: others wait for it on a GPU, where work-items
 #: share as many as that has. Entries of its pieces: on an H200 (mdhnp 0.1) a graph's products with 1, 16 and 64 columns
-#: take 47, 99 and 375 µs without pieces, 30, 36 and 74 with such of 128, 33, 39 and 72 of 64.
+#: take 47, 99 and 375 µs without pieces, 31, 37 and 75 with such of 128, 30, 39 and 74 of 64, 30, 36 and 81 of 256.
 _LONG, _TIMES, _PIECE = 256, 8, 128
 
 
