@@ -33,7 +33,7 @@ from mdhnp.frontend.map_reduce import (
 )
 from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.public import public, repeatable
+from mdhnp.frontend.public import repeatable
 from mdhnp.mdh import Graph, MdHom, Step, trace
 from mdhnp.mdh.combine import Extreme, extreme
 from mdhnp.mdh.function import identity_function
@@ -169,7 +169,7 @@ _STD = Routine("std", partial(_describe_spread, True), partial(_spread_by_numpy,
 # The public functions.
 
 _reduction = partial(
-    public,
+    repeatable,
     x="array_like: Of booleans or numbers.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes.",
     raises=RAISES,
@@ -205,7 +205,6 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
     return call((routine, axes_of(axis, x.ndim), bool(keepdims), *dtypes), (x,), dtypes=dtypes)
 
 
-@repeatable()
 @_of_numbers(
     "Add elements, as ``numpy.sum`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 0 for no elements.",
@@ -220,7 +219,6 @@ def sum(
     return _called(_SUM, x, axis, keepdims, dtype)
 
 
-@repeatable()
 @_of_numbers(
     "Multiply elements, as ``numpy.prod`` does.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 1 for no elements.",
@@ -235,7 +233,6 @@ def prod(
     return _called(_PROD, x, axis, keepdims, dtype)
 
 
-@repeatable()
 @_reduction(
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
@@ -248,7 +245,6 @@ def any(
     return _called(_ANY, x, axis, keepdims)
 
 
-@repeatable()
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
 def all(
     x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
@@ -258,7 +254,6 @@ def all(
     return _called(_ALL, x, axis, keepdims)
 
 
-@repeatable()
 @_reduction(
     "Count the elements that are not 0, as ``numpy.count_nonzero`` does, in int64.",
     example=">>> mdhnp.count_nonzero([[0, 2], [3, 4]], axis=0)\narray([1, 2])",
@@ -267,7 +262,6 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     return _called(_COUNT_NONZERO, x, axis, keepdims)
 
 
-@repeatable()
 @_ordered(
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
@@ -280,7 +274,6 @@ def max(
     return _called(_MAX, x, axis, keepdims)
 
 
-@repeatable()
 @_ordered(
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",
@@ -293,7 +286,6 @@ def min(
     return _called(_MIN, x, axis, keepdims)
 
 
-@repeatable()
 @_averaged(
     "Give the mean of elements, as ``numpy.mean`` does.",
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
@@ -308,7 +300,6 @@ def mean(
     return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
 
 
-@repeatable()
 @_measured(
     "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.",
     example=">>> float(mdhnp.var([1, 2, 3], correction=1))\n1.0",
@@ -322,7 +313,6 @@ def var(
     return _spread_of(_VAR, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
 
 
-@repeatable()
 @_measured(
     "Give the square root of the variance, as ``numpy.std`` does.",
     example=">>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])",
