@@ -181,6 +181,22 @@ JOINED = {
 }
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda m, x: m.broadcast_to(x, (2, 0, 3)), lambda m, x: x.T, lambda m, x: x.reshape(-1),
+        lambda m, x: x[..., ::-1], lambda m, x: (x, x[None]),
+    ],
+    ids=["broadcast", "transposed", "reshaped", "backwards", "both"],
+)  # fmt: skip
+def test_views_of_results_without_elements(view: Any, device: Device) -> None:
+    x = np.ones((0, 3), np.float32)
+    for where in (device, separate(device)):
+        for _ in range(2):
+            found = several(mdhnp.fuse(lambda x: view(mdhnp, np.tanh(x) + 1))(mdhnp.asarray(x, device=where)))
+            equal([f.numpy() for f in found], list(several(view(np, x))))
+
+
 @pytest.mark.parametrize("name", JOINED)
 def test_parts_are_put_together(name: str) -> None:
     function = JOINED[name]

@@ -279,7 +279,7 @@ def _view(result: npt.NDArray[Any], seen: ResultView) -> npt.NDArray[Any]:
     if seen.strides is None:
         return result
     if not result.size:
-        return np.empty(seen.shape, result.dtype)
+        return result.reshape(seen.shape)
     return np.ndarray(seen.shape, result.dtype, result, seen.offset, seen.strides)
 
 
