@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, Step, View, trace
+from mdhnp.mdh.combine import CC
 from mdhnp.mdh.ctext import is_only_functions, returned_type
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Access, Place, composed, row_major, unit
+from mdhnp.mdh.views import Access, Place, composed, in_place, row_major, unit
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -231,19 +232,13 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     )  # fmt: skip
 
 
-def written_out(graph: Graph, step: Step) -> Step:
-    """Give the map that computes the same as a short reduction."""
-    h, kept = step.mdhom.last, step.mdhom.last.dims("cc")
-    rank = len(kept)
-    place = tuple([Affine.of(kept.index(d), rank) if d in kept else unit(rank) for d in range(h.rank)])
-    composer, recorder = Composer(graph, rank), Recorder()
-    results = composer.mapped(recorder, step, place)
-    return composer.step(
-        h, (recorder, results), extents=tuple([h.extents[d] for d in kept]),
-        combine=tuple([h.combine[d] for d in kept]), names=tuple([h.names[d] for d in kept]),
-        outputs=tuple([replace(v, accesses=(composed(v.accesses[0], place, rank),)) for v in h.outputs]),
-        contract=h.scalar.contract or composer.may_contract(recorder),
-    )  # fmt: skip
+def written_out(graph: Graph, n: int) -> Step:
+    """Give the map that computes what a short reduction of one result does: one that reads it, and has it inlined."""
+    (made,) = graph.mdhom(n).outputs
+    rank = len(made.shape)
+    view = replace(made, accesses=(in_place(rank),))
+    copy = MdHom(made.shape, (CC,) * rank, trace(lambda x: x, [made.dtype]), (view,), (view,), checked=False)
+    return composed_with(graph, Step(copy, (graph.firsts[n],)), {graph.firsts[n]: graph.steps[n]})
 
 
 def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[View, tuple[int, ...]]]:

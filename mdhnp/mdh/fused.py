@@ -119,40 +119,28 @@ def _is_near_map(graph: Graph, step: Step) -> bool:
     narrow = not h.wide and all([t.char != "e" for t in h.dtypes])
     if not narrow or not _is_one_kernel(step.mdhom) or h.rank != rank or len({*step.inputs}) < len(step.inputs):
         return False  # or some value is seen in two ways
-    if any([c.kind != "cc" for c in h.combine]) or not all([_writes_each(h, v) for v in h.outputs]):
+    if any([c.kind != "cc" for c in h.combine]) or any([v.accesses[0] != in_place(rank) for v in h.outputs]):
         return False
     return all([_is_near(graph, p, v) for p, v in step.reads if p in graph.made_by])
 
 
-def _writes_each(h: MdHom, view: View) -> bool:
-    """Whether each point of a map writes the element of its own place; along axes of one element, 0 is that, too."""
-    own, (access,) = in_place(h.rank), view.accesses
-    places = [o if n > 1 or i.dims() or i.constant else i for i, o, n in zip(access, own, h.extents, strict=False)]
-    return len(access) == h.rank and access == tuple(places)
-
-
 def _is_near(graph: Graph, value: int, read: View) -> bool:
-    """Whether each access to what another map gives is near, along each axis.
-
-    That is at a constant distance, however long, from the point; or at a constant place, which does not lie outside.
-    """
+    """Whether all that is read of another map is at constant distances from the point, or at places inside."""
     if read.shape != graph.view(value).shape or read.boundary not in _LOCAL_MODES:
         return False
-    near = [
-        replace(i, constant=0).dim() == d or (not i.dims() and 0 <= i.constant < read.shape[d])
-        for access in read.accesses for d, i in enumerate(access)
-    ]  # fmt: skip
-    return all(near)
+    indices = [(d, i) for access in read.accesses for d, i in enumerate(access)]
+    return all([replace(i, constant=0).dim() == d if i.dims() else 0 <= i.constant < read.shape[d] for d, i in indices])
 
 
 def _with_values_named(graph: Graph, n: int) -> Step:
     """A step whose views have one name for each value, and whose dimensions have names of their own."""
     h, values, last = graph.mdhom(n), graph.steps[n].inputs, n == len(graph.steps) - 1
     inputs = [replace(v, name=f"{'I' if p < graph.given else 'T'}{p}") for p, v in zip(values, h.inputs, strict=True)]
-    names = [f"O{k}" if last else f"T{p}" for k, p in enumerate(graph.values(n))]
-    outputs = [replace(v, name=name, accesses=(in_place(h.rank),)) for v, name in zip(h.outputs, names, strict=True)]
-    dims = dimension_names(h.rank) if last else _dimensions(n, h)
-    return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=dims), values)
+    outputs = numbered(h.outputs, "O") if last else [
+        replace(v, name=f"T{p}") for p, v in zip(graph.values(n), h.outputs, strict=True)
+    ]  # fmt: skip
+    names = dimension_names(h.rank) if last else _dimensions(n, h)
+    return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=names), values)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mdhnp.fusion.rule import (
     read_in_order,
     written_plainly,
 )
-from mdhnp.mdh import Affine, Graph, Step, chain, unfused
+from mdhnp.mdh import Affine, Computation, Graph, Step, chain, unfused
 from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
@@ -48,13 +48,6 @@ def gives_more_than_it_reads(graph: Graph, match: Match) -> bool:
     return made > given
 
 
-def _pairs(graph: Graph) -> Iterator[Match]:
-    """A step, and the only one that reads it."""
-    for first in range(len(graph.steps)):
-        if len(readers := graph.followers(first)) == 1:
-            yield first, *readers
-
-
 def few_maps(graph: Graph, match: Match) -> bool:
     """Both together are so few maps that they are compiled in a moment."""
     return sum([len(graph.steps[n].mdhom.mdhoms) for n in match]) <= _MOST
@@ -76,10 +69,14 @@ def _chained(graph: Graph, match: Match) -> Step | None:
     """Put two steps, and those of which they are made, into one; small convolutions as maps."""
     part, given = graph.subgraph(match)
     whole = expanded(part, lambda h: unfused(h).steps)
-    small = [slides(s.mdhom.last) and is_short(s.mdhom) and 0 not in s.mdhom.extents for s in whole.steps]
-    steps = [written_out(whole, step) if short else step for step, short in zip(whole.steps, small, strict=True)]
+    steps = [written_out(whole, n) if _is_small(s.mdhom) else s for n, s in enumerate(whole.steps)]
     made = chain(replace(whole, steps=tuple(steps)))
     return None if made is None else Step(made, given)
+
+
+def _is_small(h: Computation) -> bool:
+    """Whether it is a convolution of few terms."""
+    return slides(h.last) and is_short(h) and 0 not in h.extents and len(h.outputs) == 1
 
 
 def point_by_point(graph: Graph, match: Match) -> bool:
@@ -187,7 +184,7 @@ CHAIN = Rule(
     "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile",
     "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
     "overlapped tiling",
-    _pairs,
+    pairs,
     (only_read_by_last, few_maps, is_a_chain),
     _together,
 )
