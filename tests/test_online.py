@@ -365,7 +365,6 @@ def test_two_products_are_one_kernel_where_that_is_faster(
 ) -> None:
     """As measured on an H200: what is between them has to be large beside the work."""
     monkeypatch.setattr(cost, "_turned", lambda h: 0)
-    monkeypatch.setattr(cost, "_HIDDEN", 0)
     layers = _layers(rows, features, hidden, features)
     (step,) = layers.steps
     found = default(step.mdhom, MATRICES)
@@ -382,15 +381,13 @@ def _layers(*sizes: int) -> Graph:
 @pytest.mark.parametrize(
     ("sizes", "one"),
     [
-        ((4096, 64, 256, 64), False), ((256, 64, 4096, 64), True), ((65536, 32, 128, 32), False),
-        ((4096, 16, 64, 16), False), ((4096, 128, 512, 128), False), ((16384, 64, 64, 64), False),
-        ((65536, 16, 64, 16), False), ((4096, 32, 1024, 32), True), ((16384, 128, 256, 16), False),
-        ((4096, 16, 256, 128), False), ((512, 128, 2048, 128), True), ((1 << 18, 16, 64, 16), True),
+        ((256, 64, 4096, 64), True), ((4096, 32, 1024, 32), True), ((512, 128, 2048, 128), True),
+        ((1 << 18, 16, 64, 16), True), ((1024, 64, 256, 64), True), ((16384, 64, 64, 64), False),
         ((65536, 64, 128, 64), False), ((1 << 20, 16, 64, 16), True),
     ],
 )  # fmt: skip
 def test_two_products_are_one_kernel_where_that_is_faster_on_cpus(sizes: tuple[int, ...], one: bool) -> None:
-    """As measured by Intel's runtime on a Xeon: rows in vectors are turned, what is between stays in a cache."""
+    """As measured by Intel's runtime on a Xeon: rows that lie in vectors are turned."""
     assert len(_layers(*sizes).steps) == (1 if one else 2)
 
 

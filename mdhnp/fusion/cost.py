@@ -12,7 +12,7 @@ import numpy as np
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
 from mdhnp.cost.work import at_borders, loads, slides
 from mdhnp.fusion.streamed import streamed
-from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, is_product, trace
+from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, trace
 
 _MACHINE = usual("cpu", 1)
 #: Seconds of a byte to or from memory, and of a simple operation.
@@ -26,8 +26,6 @@ _CACHED = 1 << 18
 #: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
 #: many times as long what it does in a cache takes then, while it waits for memory less: fitted to iterated stencils.
 _PLANES, _FAR, _PASSING = 4, 1 << 25, 1.5
-#: Bytes that a CPU's last cache holds.
-_HELD = 1 << 26
 #: Rows that are enough for all cores, and how many are computed at a time; the same of the online form.
 ENOUGH, _AT_ONCE, _BESIDE = 64, 8, 64
 #: Elements of a row from which on vectors are full.
@@ -36,9 +34,6 @@ _WIDE = 16
 _SHARED, _AGAIN = 1 << 22, 0.05
 #: Seconds in which an element is turned in registers: a cycle (`Core.copied`).
 _TURNED = _MACHINE.core.copied[1] / _MACHINE.core.clock
-#: Part of the shorter of computing and moving that a product of matrices hides, as long as its arrays lie in a cache:
-#: fitted to 14 layers of neurons of 256 to 2^18 rows.
-_HIDDEN = 0.4
 #: How many times as long rows and chains take because they read memory and compute by turns: fitted to chains of
 #: stencils; those of one and two dimensions to two stencils of 5 to 33 neighbours.
 _APART, _TILED = 1.2, 1.1
@@ -51,11 +46,9 @@ def cost_of_step(h: Computation) -> float:
     if isinstance(h, Rows):
         return _of_rows(h)
     # Neighbours that a map reads are loaded once for several rows, those of a convolution in each of its rounds.
-    one, neighbours, nbytes = h.last, slides(h.last), bytes_of_step(h)
-    beside = h.points * (loads(one) if neighbours else at_borders(one))
-    moving, computing = _BYTE * (nbytes + _across(one)), _OPERATION * (_operations(one) + beside)
-    hides = is_product(one, ()) and not neighbours and nbytes <= _HELD
-    return _MACHINE.launch + moving + computing - (_HIDDEN * min(moving, computing) if hides else 0)
+    beside = h.points * (loads(h.last) if slides(h.last) else at_borders(h.last))
+    computing = _OPERATION * (_operations(h.last) + beside)
+    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + computing
 
 
 def bytes_of(graph: Graph) -> int:
