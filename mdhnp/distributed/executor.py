@@ -144,7 +144,8 @@ class _StepRun:
         at_once = stage.is_there and self._compiled
         if at_once or stage.memory == "host":
             hand = threads.in_turn if at_once else threads.on_all
-            return hand(devices, [partial(self._computed, job) for job in jobs])
+            compute = self._at_once if at_once else self._computed
+            return hand(devices, [partial(compute, job) for job in jobs])
         if stage.memory == "own" and not stage.is_large:
             return self._brought_at_once(stage)
         reads = threads.on_all(devices, [partial(self._reads, job) for job in jobs])
@@ -187,6 +188,13 @@ class _StepRun:
             brought(each)
         launch(range(len(jobs)))
         return [found[n] for n in range(len(jobs))]
+
+    def _at_once(self, job: Job) -> tuple[Array, ...]:
+        """Launch a job to which nothing must be brought."""
+        each: Any = [(r.input, way) for r, way in zip(job.task.reads, job.ways, strict=True)]  # type: ignore[union-attr]
+        return self._launched(
+            job, [seen(self._placements[n].shards[way.holder].memory, way.box, self._dtypes[n]) for n, way in each]
+        )
 
     def _computed(self, job: Job) -> tuple[Array, ...]:
         return self._launched(job, self._reads(job))

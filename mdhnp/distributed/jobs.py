@@ -31,8 +31,8 @@ __all__ = ["Given", "Job", "Stage", "StepPlan", "plan", "spread"]
 NDArray = npt.NDArray[Any]
 
 #: Bytes of a task's halo, or seconds that a task takes, from which on the rest is computed while that is brought: else
-#: more launches take longer.
-LARGE_HALO, LONG = 1 << 20, 1e-3
+#: more launches take longer. 5 × 5 weights on 32768² took 33.1 ms in place of 34.9 on two H200s; on four no less time.
+LARGE_HALO, LONG = 1 << 20, 5e-4
 
 
 class Job(NamedTuple):
