@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from several import KINDS, cut_always, groups
 
 import mdhnp
 from mdhnp.calls.kernels import staged
 from mdhnp.calls.store import forget
+from mdhnp.distributed import executor
+from mdhnp.distributed.choose import choose
 from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
@@ -50,6 +53,17 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
 OF_SEVERAL: dict[str, tuple[Callable[[], Any], str]] = {
     "power of a matrix": (lambda: mdhnp.linalg.matrix_power(A[:, :137] / 16, 5), "ba6145578c13"),
     "largest sum of a row": (lambda: mdhnp.linalg.matrix_norm(A, ord=np.inf), "d5e78160d6f8"),
+}
+
+
+#: Functions of distributed Arrays.
+CALLS_OF_ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "product": mdhnp.matmul,
+    "turned": lambda a, b: mdhnp.matmul(b.T, a.T),
+    "sums of rows": lambda a, b: mdhnp.sum(a, axis=1),
+    "sums of columns": lambda a, b: mdhnp.sum(a, axis=0),
+    "sums of turned rows": lambda a, b: mdhnp.sum(a.T, axis=1),
+    "every other": lambda a, b: mdhnp.mean(a[:, ::2], axis=1),
 }
 
 
@@ -147,7 +161,37 @@ def test_kernels_compute_by_multiply_adds(device: Device) -> None:
     assert integers.launches[0].mdhom.precision == "highest"  # any order gives the same
 
 
-def test_several_devices_are_refused(device: Device) -> None:
-    a = mdhnp.distribute(A, devices=[device] if device.kind == "gpu" else "cpu/2")
-    with pytest.raises(ValueError, match=r"config\.deterministic: several devices"):
-        mdhnp.sum(a)
+@pytest.mark.parametrize("where", groups())
+@pytest.mark.parametrize("name", CALLS | OF_SEVERAL)
+def test_bits_are_those_of_several_devices(where: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is reduced is on one of them, or each has all that is combined to its results."""
+    call, pinned = (CALLS | OF_SEVERAL)[name]
+    monkeypatch.setattr(executor, "pays", lambda steps, group: True)
+    with cut_always(), mdhnp.device(groups()[where]()):
+        assert bits(call) == pinned
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("name", CALLS_OF_ARRAYS)
+def test_bits_do_not_depend_on_where_arrays_are(kind: str, axis: int, name: str, parts: list[int]) -> None:
+    function = CALLS_OF_ARRAYS[name]
+    expected = bits(lambda: function(mdhnp.asarray(A), mdhnp.asarray(B)))
+    with cut_always(), mdhnp.device(groups()["unlike"]()):
+        a, b = (mdhnp.distribute(x, kind, axis, weights=(1, 20)) for x in (A, B))
+        assert bits(lambda: function(a, b)) == expected
+    assert max(parts) > 1 or name == "sums of turned rows"  # whose order depends on how a part lies in memory
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """In how many parts steps were computed."""
+    found = list[int]()
+
+    def chosen(*what: Any) -> Any:
+        one = choose(*what)
+        found.append(len(one.partition.stages[0]))
+        return one
+
+    monkeypatch.setattr(executor, "choose", chosen)
+    return found

@@ -61,8 +61,6 @@ class CallRequest:
             return replace(self, devices=()).plan()  # NumPy computes what it can
         graph = self._graph()
         if self.devices and self.devices[0].several:
-            if self.mode.precision == "fixed":
-                raise ValueError("config.deterministic: several devices combine in an order of their own; use one")
             group: Any = self.devices[0]
             plan = group.executor.plan_of(graph, self.function, group, self.mode, self.described.into)
             return Start(plan) if plan is not None else replace(self, devices=group.members).plan()

@@ -9,6 +9,7 @@ and scans are cut along what is reduced where that lies apart.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise, permutations, product
 from math import prod
 from typing import NamedTuple
@@ -18,10 +19,11 @@ import numpy as np
 from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import StridedBox, split
 from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of
-from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, grid, shares, whole
+from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, contiguous, grid, shares, whole
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, part_of, unwrapped
 from mdhnp.mdh.views import View
+from mdhnp.schedule.fixed import order_of
 
 #: Along how many dimensions a grid is cut at most.
 _DIMENSIONS = 3
@@ -180,7 +182,15 @@ def _cut(
         made = grid(h, sizes, 2 if _partial_bytes(h, sizes) > _FEW else len(devices))
     except ValueError:
         return
-    yield _priced(made, devices, operands, machines)
+    tasks = [task.mdhom for stage in made.stages for task in stage]
+    if h.last.precision != "fixed" or all([_keeps_order(h, each) for each in dict.fromkeys(tasks)]):
+        yield _priced(made, devices, operands, machines)
+
+
+def _keeps_order(h: Computation, part: Computation) -> bool:
+    """Whether a part combines floats in the order of the whole, however what it reads lies in a device's memory."""
+    behind = [replace(v, strides=StridedBox(0, v.shape, v.strides, 1).packed().strides) for v in part.inputs]
+    return all([order_of(each) == order_of(h) for each in (part, part.relaid(behind), contiguous(part))])
 
 
 def _partial_bytes(h: Computation, sizes: Mapping[int, Sequence[int]]) -> float:

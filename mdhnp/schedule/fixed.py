@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 from typing import Literal
 
-from mdhnp.mdh import Computation, MdHom
+from mdhnp.mdh import Computation, MdHom, canonical, stages
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, longest_chain
 from mdhnp.schedule.schedule import Schedule, even_groups, require, tile_counts
@@ -71,6 +71,19 @@ def check_order(h: MdHom, s: Schedule) -> None:
         differs = [name for name in vars(s) if getattr(s, name) != getattr(found, name)]
         said = ", ".join([f"{name} {getattr(s, name)} instead of {getattr(found, name)}" for name in differs])
         require(found == s, f"config.deterministic: another order of combination: {said}")
+
+
+def order_of(h: Computation) -> tuple[object, ...]:
+    """Return what says in which order a computation combines floats, for each of its kernels: equal only if it is the same."""
+    return tuple([_order_of(canonical(stage.mdhom)) for stage in stages(h)])
+
+
+def _order_of(h: Computation) -> object:
+    if not isinstance(h, MdHom) or not is_fixed(h):
+        return None
+    lanes, dims = _lanes(h), h.combined
+    moved = [[[i.coefficients[d] for d in dims] for i in access] for v in h.inputs for access in v.accesses]
+    return [h.extents[d] for d in dims], moved, lanes, _chunk(h, lanes), _parts(h)
 
 
 def _lanes(h: MdHom) -> int:
