@@ -307,6 +307,33 @@ def test_chains_of_convolutions(
     np.testing.assert_array_equal(found, want)
 
 
+@pytest.mark.parametrize("output", ["i,j", "j,i", "i,29-j", "i,j,0", "i+30*j"])
+def test_short_sums_may_be_written_otherwise_than_point_by_point(device: Device, output: str) -> None:
+    """Maps of chains are not: what inlines them asks for an axis of each dimension."""
+    dims = {"i": mdhnp.cc, "j": mdhnp.cc, "r": mdhnp.pw("add")}
+    sums = mdhnp.md_hom(np.multiply, dims, f"x[i,j+r], w[r] -> y[{output}]")
+    x, w = _whole(30, 32), _whole(3)
+
+    def then(x: Any, w: Any) -> Any:
+        y = sums(x, w)
+        return mdhnp.stencil(y, np.ones((3,) * y.ndim, np.float32), "constant")
+
+    for function in (then, lambda x, w: sums(x, w) + 1):
+        np.testing.assert_array_equal(mdhnp.fuse(function)(x, w), function(x, w))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_convolutions_of_groups_are_fused_with_others(device: Device, groups: int) -> None:
+    x, w = _whole(1, 4, 20, 20), _whole(4, 4 // groups, 3, 3)
+    conv = partial(mdhnp.conv2d, groups=groups, padding="same")
+    for function in (lambda x, w: np.maximum(conv(conv(x, w), w), 0), lambda x, w: conv(x, w) + 1):
+        np.testing.assert_array_equal(mdhnp.fuse(function)(x, w), function(x, w))
+
+
+def _whole(*shape: int) -> Any:
+    return np.random.default_rng(0).integers(-3, 4, shape).astype(np.float32)
+
+
 @pytest.mark.parametrize("extent", [128, 256])
 def test_steps_in_three_dimensions_are_chains_where_arrays_are_large(extent: int) -> None:
     """Those that stay in a cache are as fast one by one."""

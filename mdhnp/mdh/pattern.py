@@ -292,6 +292,7 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
     indices = [(v, axis, i) for v, axis, i in every if not isinstance(i, Indirect)]
     while True:
         found: dict[int, int] = {}
+        beyond: dict[int, int] = {}  # by indices that may leave their array, unless others decide
         for v, axis, i in indices:
             unknown = [d for d in i.dims() if d not in known]
             if len(unknown) == 1 and i.coefficients[unknown[0]] > 0:
@@ -299,6 +300,9 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
                 if v.boundary is not None:
                     # Indices may leave the array, so that its length decides, whatever is added.
                     size = -(-v.shape[axis] // coefficient)
+                    if len(i.dims()) > 1:
+                        beyond[d] = min(beyond.get(d, size), size)
+                        continue
                 else:
                     others = sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
                     size = max((v.shape[axis] - 1 - i.constant - others) // coefficient + 1, 0)
@@ -309,6 +313,7 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
                         f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere"
                     )
                 found[d] = min(found.get(d, size), size)
+        found = beyond | found
         if not found:
             break
         # Plain indices decide before sums such as p+r, whose other part they fix.

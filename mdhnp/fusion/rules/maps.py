@@ -69,7 +69,8 @@ def _chained(graph: Graph, match: Match) -> Step | None:
     """Put two steps, and those of which they are made, into one; small convolutions as maps."""
     part, given = graph.subgraph(match)
     whole = expanded(part, lambda h: unfused(h).steps)
-    steps = [written_out(whole, n) if _is_small(s.mdhom) else s for n, s in enumerate(whole.steps)]
+    small = [_is_small(s.mdhom) and written_plainly(whole, (n,)) for n, s in enumerate(whole.steps)]
+    steps = [written_out(whole, n) if small[n] else s for n, s in enumerate(whole.steps)]
     made = chain(replace(whole, steps=tuple(steps)))
     return None if made is None else Step(made, given)
 
