@@ -63,7 +63,7 @@ KEYS: dict[str, Any] = {
     "indices that are not broadcast": ([0, 1], [0, 1, 2]),
     "mask behind a new axis alone": (None, np.array([True, False])),
     "indices on both sides of an ellipsis": ([1, 0, 1], ..., [0, 6, -1]),
-    "indices on both sides of an ellipsis of no axes": (slice(None), [1, 0], ..., [0, 6]),
+    "indices on both sides of an ellipsis of no axes": (slice(None), [1, 0, 1], ..., [0, 6, 3]),
     "indices on both sides of a new axis": ([1, 0], None, [0, 2]),
     "indices behind a slice backwards": (slice(None, None, -1), slice(1, None), [0, 0, 3]),
     "a number, an ellipsis and indices": (1, ..., [[0], [3]]),

@@ -323,9 +323,12 @@ def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:
     whole = tuple([(slice(None),) * (a - b - 1) for a, b in zip(axes, (-1, *axes), strict=False)])  # before each index
     axis, alone = axes[0], len(axes) == 1 and (mode != "raise" or np.can_cast(indices[0].dtype, np.intp))
 
+    usual = 0 if any(whole[1:]) else axis  # where NumPy puts axes of indices that an ellipsis of no axes does not part
+    moved = [range(begin, begin + len(shape)) for begin in (usual, place)]
+
     def by_keys(x: NDArray, *indices: NDArray) -> Any:
         key: Any = tuple([part for before, i in zip(whole, indices, strict=True) for part in (*before, i)])
-        return np.asarray(x[key], order="C")
+        return np.asarray(np.moveaxis(x[key], *moved) if usual != place else x[key], order="C")
 
     by_numpy: Callable[..., Any] = (lambda x, i: x.take(i, axis, None, mode)) if alone else by_keys
     name = "numpy.ndarray.take" if len(axes) == 1 else "numpy.ndarray.__getitem__"

@@ -74,7 +74,7 @@ def check_order(h: MdHom, s: Schedule) -> None:
 
 
 def order_of(h: Computation) -> tuple[object, ...]:
-    """Return what says in which order a computation combines floats, for each of its kernels: equal only if it is the same."""
+    """Return what says in which order each kernel of a computation combines floats: equal where it is the same."""
     return tuple([_order_of(canonical(stage.mdhom)) for stage in stages(h)])
 
 
