@@ -14,7 +14,7 @@ from mdhnp.errors import Function, guarded
 
 _WIDTH = 110
 #: Types of parameters that errors tell of.
-_CHECKED = r"(bool|(int|tuple of int)( or None| or (tuple|sequence) of int)?(, optional)?)$"
+_CHECKED = r"(bool|(int|(tuple|sequence) of int)( or None| or (tuple|sequence) of int)?(, optional)?)$"
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.
 PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
@@ -36,7 +36,7 @@ SHARED = {
     "out": "ndarray, optional: Where to put the result.",
     "precision": '{"highest", "high", "default"}, optional: How exact products of float32 must be; by default what '
     "``config.precision`` says, which tells more.",
-    "shape": "int or tuple of int: Extents.",
+    "shape": "int or sequence of int: Extents.",
     "where": "array_like: Of booleans, broadcast to `x`: which elements count; by default all.",
     "x": "array_like: An Array, or what NumPy takes; Arrays give Arrays.",
 }
@@ -54,6 +54,7 @@ def public(
     summary: str = "",
     *,
     name: str = "",
+    module: str = "mdhnp",
     returns: str = "",
     yields: str = "",
     raises: Mapping[str, str] | None = None,
@@ -69,17 +70,17 @@ def public(
 
     `summary` is the first line, and paragraphs after that. `parameters` and `returns` are types and meanings, as
     ``"array_like: Of shape (n,)."``, where they are not those of `SHARED`; one of which the same is said as of that
-    before, or nothing, is together with it; that of a parameter called `name` is `name_`. A block `yields` something.
+    before, or "", is together with it; that of a parameter called `name` is `name_`. A block `yields` something.
     `raises` says when it raises what. The example is without its import of the package.
 
-    `name` is that of a function which a table makes. `guard` is false where a function names its errors itself, to be
-    faster.
+    `name` is that of a function which a table makes, and `module` has it. `guard` is false where a function names its
+    errors itself, to be faster.
     """
 
     def decorate(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
-            function.__module__ = "mdhnp"
+            function.__module__ = module
         if isinstance(function, type):
             names, text = _parts(function), cleandoc(function.__doc__ or "")
         else:
@@ -129,9 +130,10 @@ def _parts(made: type) -> list[str]:
 def _described(names: list[str], own: Mapping[str, str]) -> list[tuple[str, str]]:
     """Give what is said of parameters, each with the names of those of which it is."""
     found: list[tuple[str, list[str]]] = []
+    texts = {**SHARED, **own}
     for name in names:
         key = name.lstrip("*")
-        text = own.get(key) or own.get(f"{key}_") or SHARED.get(key) or found[-1][0]
+        text = texts[f"{key}_" if f"{key}_" in own else key] or found[-1][0]
         if found and found[-1][0] == text:
             found[-1][1].append(name)
         else:

@@ -92,9 +92,10 @@ def _unfit(parameters: Sequence[Parameter], args: tuple[Any, ...], kwargs: dict[
     """Say which argument is none of the whole numbers that it is documented to be."""
     for name, place, kind in parameters:
         value = args[place] if place < len(args) else kwargs.get(name)
-        if not kind.startswith(("int", "tuple of int")) or value is None:
+        if kind.startswith("bool") or value is None:
             continue
-        each = value if " of int" in kind and isinstance(value, tuple | list) else (value,)
+        several = (tuple, list) if "sequence of int" in kind else tuple if "tuple of int" in kind else ()
+        each = value if isinstance(value, several) else (value,)
         if not all([_is_whole(n) and not isinstance(n, bool) for n in each]):
             return f"{name} must be {kind.removesuffix(', optional')}, not {value!r:.60}"
     return None

@@ -136,6 +136,7 @@ more on the first run's arrays, so it should have no side effects. Calls that it
 seen.""",
     function="callable: Any of this package's functions, or one that calls them.",
     args="Its arguments.",
+    kwargs="",
     returns="Explanation: Printed, it shows everything.",
     raises={"TypeError": "If `function` is none."},
     example="""

@@ -1,6 +1,7 @@
 """API pages: every public name has one, and a docstring that says all that a page has to."""
 
 import inspect
+import pickle
 import re
 from collections import Counter
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import mdhnp
+from mdhnp import documentation
 from mdhnp.namespace import NUMPYS
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "api").glob("*.rst"))
@@ -99,6 +101,16 @@ def test_help_begins_with_a_short_signature(name: str) -> None:
     signature = str(inspect.signature(_object(name)))
     assert "Union[" not in signature and "numpy._typing" not in signature
     assert len(signature) <= 320
+
+
+@pytest.mark.parametrize("name", [n for n in public() if callable(_object(n)) and n != "mdhnp.config"])
+def test_it_is_pickled_by_name(name: str) -> None:
+    assert pickle.loads(pickle.dumps(_object(name))) is _object(name)
+
+
+def test_a_parameter_that_is_not_described_is_an_error() -> None:
+    with pytest.raises(KeyError, match="other"):
+        documentation.public("Do nothing.", one="int: The first.")(lambda one, other: None)
 
 
 @pytest.mark.parametrize("described", [mdhnp.Array, type(mdhnp.config)])

@@ -126,6 +126,8 @@ def test_what_is_not_allowed_is_never_made() -> None:
         ),
         (lambda: small()[10**9], "of 164 combinations"),
         (lambda: duration(0), "seconds: 0 is not positive"),
+        (lambda: evaluations(1.5), "evaluations: count must be int, not 1.5"),
+        (lambda: stalled(1.5), "stalled: count must be int, not 1.5"),
         (lambda: tune(cost, 3), "space: takes what mdhnp.tuning.space gives"),
         (lambda: tune(cost, small(), abort=3), "abort: takes a condition"),
         (lambda: tune(cost, small(), start={"tile": 5}), "start: {'tile': 5} is not in the space"),

@@ -208,6 +208,7 @@ def test_one_call_in_a_list_is_a_call(device: Device, known: TuningCache) -> Non
         ({}, TypeError, "takes a function and its arguments, as .*, and none is given"),
         ({"function": 3}, TypeError, "not 3"),
         ({"function": mdhnp.matmul, "budget": "5"}, TypeError, "budget: takes a number of seconds, not '5'"),
+        ({"function": mdhnp.matmul, "evaluations": 1.5}, TypeError, "evaluations: takes a whole number, not 1.5"),
         ({"calls": []}, ValueError, "calls: is empty"),
         ({"calls": [np.ones(3)]}, TypeError, "functions without arguments, as partial"),
         ({"function": mdhnp.matmul, "calls": [mdhnp.matmul]}, TypeError, "not both"),

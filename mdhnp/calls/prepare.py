@@ -60,6 +60,7 @@ class Prepared:
     "Compile a call's kernels and measure them beside NumPy; later calls, in all processes, begin with the faster.",
     function="callable: Any of this package's functions, or one that calls them.",
     args="Its arguments. The call itself runs once, by kernels; with ``out=`` it writes there.",
+    kwargs="",
     returns="tuple of Prepared: One for each computation of the call; none, with a RuntimeWarning that says why, "
     "where kernels compute nothing.",
     raises={"TypeError": "If `function` is none."},

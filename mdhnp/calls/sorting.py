@@ -1,6 +1,6 @@
 """Rows of Arrays sorted, indices grouped, and elements selected, by kernels on the device that has them.
 
-See `codegen/radix.py`, `codegen/grouping.py` and `codegen/selection.py`.
+See `codegen/radix.py`, and `grouping.py` and `selection.py` in `codegen/opencl`.
 """
 
 from collections.abc import Callable, Sequence

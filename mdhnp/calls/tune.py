@@ -54,6 +54,8 @@ class Tuning:
         self._stopped = False
         if not isinstance(budget, int | float):
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
+        if evaluations is not None and not hasattr(evaluations, "__index__"):
+            raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
         self._how = budget, evaluations, seed, progress, beside, abort
 
     def tune(self, requests: Iterable[Request]) -> None:

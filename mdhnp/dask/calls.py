@@ -30,6 +30,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
     "the skeletons make, or another that :func:`mdhnp.fuse` would take.",
     args="Its arguments, of which some are dask arrays, also in tuples, lists and dictionaries; ndarrays are given to "
     "all parts that read them.",
+    kwargs="",
     returns="dask.array.Array, or what holds some: As the function gives arrays. Nothing is computed yet.",
     raises={
         "TypeError": "If there is no dask array among the arguments, another collection of dask's, or an array whose "

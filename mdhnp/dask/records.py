@@ -26,6 +26,7 @@ Columns = dict[str, Any]
     new="mapping of str to array_like: Records as :func:`mdhnp.prl` takes them. Where columns are arrays of dask's, a "
     "task computes and encodes them; it holds all values of all fields that are compared. Others are encoded at once, "
     "and are part of the graph, which is too much for the schedulers of `distributed` from some 10 MB on.",
+    existing="",
     chunks="(int, int): New and existing records that one task compares, at most.",
     options="As for :func:`mdhnp.prl`, which has the errors and the source, too.",
     returns="Links: Three arrays of dask's, one element a new record: index, weight and status.",

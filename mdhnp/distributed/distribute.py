@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise, product
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ and transposed views stay where they are.""",
     returns="Array: `a` itself where nothing changes, else a new one: only elements that a device does not have are "
     "moved to it.",
     raises={
-        "ValueError": "If there is no such kind or axis, weights are not one a device, the halo is negative, or "
-        "`combine` is given for an array that is no copy on each device.",
+        "ValueError": "If there is no such kind, `axis` is empty, weights are not one a device, the halo is negative, "
+        "or `combine` is given for an array that is no copy on each device.",
         "NoDeviceError": "If there are no such devices.",
     },
     notes='Source: Steuwer & Gorlatch, "SkelCL", Section 2.3.',
@@ -76,7 +77,7 @@ def distribute(
 ) -> Array:
     if kind not in _KINDS:
         raise ValueError(f"kind {kind!r} is none of {', '.join(_KINDS)}")
-    if halo < 0:
+    if index(halo) < 0:
         raise ValueError(f"halo is {halo}, and must not be negative")
     source = _source(a)
     where = _where(devices, a)

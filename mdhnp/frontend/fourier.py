@@ -34,6 +34,7 @@ def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
     @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
+        module="mdhnp.fft",
         n="int, optional: Elements along the axis, cut off or filled up with zeros; of the result where it is real.",
         axis="int: Along which axis.",
         norm=_NORM,
@@ -54,6 +55,7 @@ def _transform_of_axes(name: str, what: str, example: str) -> Callable[..., Any]
     @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
+        module="mdhnp.fft",
         s="sequence of int, optional: Elements along each of the axes, cut off or filled up with zeros.",
         axes="sequence of int, optional: Along which axes; by default all, or with `s` the last ones.",
         norm=_NORM,
@@ -94,6 +96,7 @@ def _frequencies(name: str, shape: str, example: str) -> Callable[..., Any]:
     @public(
         f"Give the frequencies of a transform's elements, as ``numpy.fft.{name}`` does.",
         name=name,
+        module="mdhnp.fft",
         n="int: Elements that are transformed.",
         d="number: Their distance.",
         returns=f"Array: New, {shape}.",
@@ -116,7 +119,8 @@ def _shift(name: str, what: str, example: str, back: bool) -> Callable[..., Any]
     @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
-        axes="int or tuple of int, optional: Along which axes; by default along all.",
+        module="mdhnp.fft",
+        axes="int or sequence of int, optional: Along which axes; by default along all.",
         returns="ndarray or Array: New, of the shape and type of `x`.",
         raises={"ValueError": "If an axis is named twice."},
         example=f">>> mdhnp.fft.{name}({example}",

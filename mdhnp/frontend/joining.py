@@ -120,8 +120,8 @@ def _stacked(*arrays: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
 
 @repeatable(
     "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
-    shift="int or tuple of int: How far: one number for all axes, or one each.",
-    axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
+    shift="int or sequence of int: How far: one number for all axes, or one each.",
+    axis="int or sequence of int, optional: Along which axes; by default all elements move, in C order.",
     returns="Array or ndarray: New, of the same shape.",
     raises={"ValueError": "If there are not as many numbers as axes."},
     example='>>> mdhnp.roll(mdhnp.asarray([1, 2, 3], device="cpu"), 1).tolist()\n[3, 1, 2]',
@@ -153,8 +153,8 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
 
 @repeatable(
     "Repeat the whole array along its axes, as ``numpy.tile`` does.",
-    repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
-    "before those of `x`.",
+    repetitions="int or sequence of int: How often along each axis, the last ones if they are fewer; more make new "
+    "axes before those of `x`.",
     returns="Array or ndarray: New; each axis is as many times as long.",
     raises={"ValueError": "If a number is negative."},
     example='>>> mdhnp.tile(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2, 1, 2], [1, 2, 1, 2]]',

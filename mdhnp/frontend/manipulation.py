@@ -29,7 +29,7 @@ Axis = int | tuple[int, ...] | None
 
 @repeatable(
     "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
-    axes="tuple of int: For each axis of the result, which one of `x` it is.",
+    axes="sequence of int: For each axis of the result, which one of `x` it is.",
     returns="Array or ndarray: A view.",
     raises={"ValueError": "If `axes` does not name each axis once."},
     example='>>> mdhnp.permute_dims(mdhnp.asarray([[1, 2, 3]], device="cpu"), (1, 0)).shape\n(3, 1)',
@@ -62,8 +62,8 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
 
 @repeatable(
     "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
-    source="int or tuple of int: Which axes.",
-    destination="int or tuple of int: Where they are in the result.",
+    source="int or sequence of int: Which axes.",
+    destination="int or sequence of int: Where they are in the result.",
     returns="Array or ndarray: A view.",
     raises={"numpy.exceptions.AxisError": NO_AXIS, "ValueError": "If they are not as many here as there."},
     example='>>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape\n(3, 4, 2)',
@@ -74,7 +74,7 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
 
 @repeatable(
     "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
-    axis="int or tuple of int: Where they are in the result.",
+    axis="int or sequence of int: Where they are in the result.",
     returns="Array or ndarray: A view with so many axes more.",
     example='>>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape\n(3, 1)',
 )
@@ -95,6 +95,7 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
 
 @repeatable(
     "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
+    axis="int or sequence of int, optional: Along which axes; by default along all.",
     returns="Array or ndarray: A view of the same shape.",
     example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
 )
@@ -176,7 +177,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 
 @repeatable(
     "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
-    shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
+    shape="int or sequence of int: The new shape; one of its numbers may be -1, for as many as there are.",
     copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",
     returns="Array or ndarray: Of that shape; a view where strides allow.",
     raises={"ValueError": "If there are more or fewer elements, or if `copy` is false and a copy is needed."},

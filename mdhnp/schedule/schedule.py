@@ -135,8 +135,10 @@ class LocalCopy:
 @public(
     num_wg="tuple of int: Work-groups, and work-items of a group, in each dimension (1, 2). More than one work-group "
     "in a reduced dimension splits the reduction: a second kernel combines the groups' results.",
+    num_wi="",
     local_tile="tuple of int: Points of a work-group's and a work-item's tile in each dimension (3, 4); the private "
     "tile is unrolled.",
+    private_tile="",
     vector_dim="int: Dimension whose private tile is held in vectors; -1 for none.",
     vector_width="int: Elements a vector.",
     local_copies="tuple of LocalCopy or None: For each input: its local tile is copied to local memory, or not (5, 8).",
@@ -145,7 +147,10 @@ class LocalCopy:
     results='{"private", "local", "global"}: Where partial results wait between the local tiles of a reduction (6): in '
     "registers, in local memory, or in the output itself.",
     global_order="tuple of int: Loop order over local tiles, private tiles and single points, outermost first (9).",
+    local_order="",
+    private_order="",
     group_order="tuple of int: Dimensions by how fast their work-group and work-item ids change, fastest first (7).",
+    item_order="",
     combine_on='{"global", "local"}: Whether work-items\' results are combined once after all local tiles, or '
     "after each (10); after each, a work-item's own partial results start anew too, which keeps the chains of a long "
     "sum short.",

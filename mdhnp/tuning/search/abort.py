@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import index
 
 from mdhnp.documentation import Function, public
 
@@ -59,7 +60,7 @@ def _condition(summary: str, example: float, **parameter: str) -> Callable[[Func
         return public(
             summary,
             returns="Abort: The condition.",
-            raises={"ValueError": "If it is not positive."},
+            raises={"ValueError": "If it is not positive.", "TypeError": "If it is of another type."},
             example=f">>> mdhnp.tuning.{shown}\n{shown}",
             guard=True,
             **parameter,
@@ -81,7 +82,7 @@ def duration(seconds: float) -> Abort:
 
 @_condition("End a search after some evaluations.", 100, count="int: Calls of the cost function.")
 def evaluations(count: int) -> Abort:
-    return _abort("evaluations", "count", count, lambda p: p.evaluations >= count)
+    return _abort("evaluations", "count", index(count), lambda p: p.evaluations >= count)
 
 
 @_condition(
@@ -102,4 +103,4 @@ def speedup(factor: float) -> Abort:
     count="int: Evaluations since the best one.",
 )
 def stalled(count: int) -> Abort:
-    return _abort("stalled", "count", count, lambda p: p.stalled >= count)
+    return _abort("stalled", "count", index(count), lambda p: p.stalled >= count)

@@ -58,6 +58,7 @@ _Report = Callable[[int, tuple[Schedule, float] | None], None]
     schedule="Schedule: What later calls use: the best that was found, or what was in use before if that is about as "
     "fast.",
     seconds="float: Of a call by it and by the default schedule, measured in the same run.",
+    default_seconds="",
     measurements="tuple of Measurement: Everything measured, in order.",
     family_seconds="float or None: Of a call by what sizes near to this one use, where several were tuned together.",
 )
