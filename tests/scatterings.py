@@ -59,7 +59,14 @@ def same(x: Any) -> Any:
     return x
 
 
+def put_last(start: Array, index: Array, values: Array) -> Array:
+    start[index.ravel()] = values.ravel()  # as NumPy documents, of one place the last
+    return start
+
+
 SUM, SUM_ROWS = {"i": pw("add")}, {"i": pw("add"), "j": cc}
+_SUM_PLANES = {"i": pw("add"), "k": pw("add"), "j": cc, "l": cc}
+_LAST = pw(lambda p, q: np.where(q != 0, q, p), identity=0, commutative=False)
 _LEAST = np.iinfo("i4").min
 
 SCATTERINGS = {
@@ -124,6 +131,30 @@ SCATTERINGS = {
     "strided": Scattering(
         same, SUM_ROWS, "X[i,j] -> Y[s[i],j]", (whole(62, 40)[::-2, ::2], to(13, 62)[::2]), 13,
         lambda x, s: put_at(np.add, np.zeros((13, 20), "f4"), s, x),
+    ),
+    "bytes": Scattering(
+        same, SUM_ROWS, "X[i,j] -> Y[s[i],j]", (whole(61, 64, dtype="u1"), to(5, 61)), 5,
+        lambda x, s: put_at(np.add, np.zeros((5, 64), "u1"), s, x),
+    ),
+    "short integers": Scattering(
+        same, SUM_ROWS, "X[i,j] -> Y[s[i],j]", (whole(61, 32, dtype="i2"), to(5, 61)), 5,
+        lambda x, s: put_at(np.add, np.zeros((5, 32), "i2"), s, x),
+    ),
+    "by indices of one row": Scattering(
+        same, _SUM_PLANES, "X[i,k,j,l] -> Y[s[i,k],j,l]", (whole(1, 61, 3, 5), to(9, 1, 61)), 9,
+        lambda x, s: put_at(np.add, np.zeros((9, 3, 5), "f4"), s, x),
+    ),
+    "by indices of one column": Scattering(
+        same, _SUM_PLANES, "X[i,k,j,l] -> Y[s[i,k],j,l]", (whole(61, 1, 3, 5), to(9, 61, 1)), 9,
+        lambda x, s: put_at(np.add, np.zeros((9, 3, 5), "f4"), s, x),
+    ),
+    "the last ones": Scattering(
+        same, {"i": _LAST, "k": _LAST}, "X[i,k] -> y[s[i,k]]", (_RNG.integers(1, 99, (31, 9)), to(7, 31, 9)), 7,
+        lambda x, s: put_last(np.zeros(7, "i8"), s, x),
+    ),
+    "the last ones of columns": Scattering(
+        same, {"k": _LAST, "i": _LAST}, "X[k,i] -> y[s[i]]", (_RNG.integers(1, 99, (9, 61)), to(7, 61)), 7,
+        lambda x, s: put_last(np.zeros(7, "i8"), s, x[-1]),
     ),
     "of nothing": Scattering(
         same, SUM_ROWS, "X[i,j] -> Y[s[i],j]", (whole(0, 7), to(3, 0)), 3, lambda x, s: np.zeros((3, 7), "f4")

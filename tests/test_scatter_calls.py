@@ -49,6 +49,10 @@ CHANGES = {
     "few of many rows": (_whole(130, 7), _at(130, 4), _whole(4, 7)),
     "nothing": (_whole(13, 7), _at(13, 0), _whole(0, 7)),
     "of nothing": (_whole(0, 7), _at(1, 0), _whole(7)),
+    "planes, indices of one row": (_whole(5, 3, 4), _at(5, 1, 90), _whole(90, 3, 4)),
+    "elements, indices of two axes by a row": (_whole(4), _at(4, 50, 2), _whole(2)),
+    "an index outside of an array without elements": (_whole(4, 0), np.array([7]), _whole(1, 0)),
+    "an index of an array without elements": (_whole(4, 0), np.array([-4]), _whole(1, 0)),
     "an index outside": (_whole(13, 7), np.array([0, 13]), _whole(7)),
     "another one": (_whole(13, 7), np.array([-14, 0]), _whole(7)),
     "an index into nothing": (_whole(0, 7), np.array([0]), _whole(7)),
@@ -74,6 +78,13 @@ def _changed(function: Any, a: Any, indices: Any, b: Any) -> Any:
     return a
 
 
+def _numpys(name: str, array: Any, indices: Any, b: Any) -> Any:
+    """What NumPy makes of a copy; of elements it reads outside of a `b` that indices of several axes repeat."""
+    if array.ndim == 1 and np.ndim(indices) > 1:
+        b = np.broadcast_to(b, np.shape(indices))
+    return _changed(getattr(np, name).at, array.copy(), indices, b)
+
+
 def _assert_same(got: Any, want: Any) -> None:
     if isinstance(want, Exception):
         assert isinstance(want, type(got)) or isinstance(got, type(want)), got
@@ -88,7 +99,7 @@ def _assert_same(got: Any, want: Any) -> None:
 @pytest.mark.parametrize("host", ["auto", "never"])
 def test_changes_are_numpys(name: str, case: str, host: Any, device: Device) -> None:
     array, indices, b = (CHANGES | NUMPYS)[case]
-    want = _changed(getattr(np, name).at, array.copy(), indices, b)
+    want = _numpys(name, array, indices, b)
     with config(host=host):
         _assert_same(_changed(getattr(mdhnp, name).at, array.copy(), indices, b), want)
 
@@ -97,7 +108,7 @@ def test_changes_are_numpys(name: str, case: str, host: Any, device: Device) -> 
 @pytest.mark.parametrize("case", CHANGES)
 def test_changes_of_arrays_are_numpys(name: str, case: str, device: Device) -> None:
     array, indices, b = CHANGES[case]
-    want = _changed(getattr(np, name).at, array.copy(), indices, b)
+    want = _numpys(name, array, indices, b)
     if case == "integers by floats" or (case == "integers" and name in ("maximum", "minimum")):
         want = TypeError()  # NumPy converts after each step
     there = [mdhnp.asarray(x.copy()) if isinstance(x, np.ndarray) else x for x in (array, indices, b)]
@@ -126,7 +137,7 @@ def test_large_changes_are_kernels(device: Device) -> None:
 @pytest.mark.parametrize("name", _NAMES)
 def test_what_gets_nothing_keeps_its_sign(name: str, device: Device) -> None:
     a, b = np.full((9, 7), -0.0), np.ones((4, 7))
-    b[3] = -0.0 if name == "add" else 1.0
+    b[3] = -0.0 if name in ("add", "subtract") else 1.0
     want = _changed(getattr(np, name).at, a.copy(), [2, 2, 0, 5], b)
     with config(host="never"):
         for given in (a.copy(), mdhnp.asarray(a.copy())):

@@ -155,13 +155,17 @@ def segment(c: Context, d: int, point: Mapping[int, Index]) -> tuple[Index, Inde
 
 
 def _element_at(c: Context, view: View, index: Indirect, point: Mapping[int, Index]) -> Index:
-    """The element that an index of a view adds at a point; a boundary mode says what any number means."""
+    """The element that an index of a view adds at a point; a boundary mode says what any number means.
+
+    Where it says where to write, it stays inside, also if another thread changed it since it was looked at.
+    """
     number, access = index.source
     source = c.h.inputs[number]
     offset = flat(c, source, [_position(c, source, i, point) for i in source.accesses[access]])
     if index.trusted:
         return call("last", element_of(c.buffer(source), offset, 0), constant(index.length))
-    return element_of(c.buffer(source), offset, 0 if view.boundary else index.length)
+    found = element_of(c.buffer(source), offset, 0 if view.boundary else index.length)
+    return call("last", found, constant(index.length)) if index in c.h.places else found
 
 
 def _position(c: Context, view: View, index: Affine, point: Mapping[int, Index]) -> Index:

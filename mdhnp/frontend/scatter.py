@@ -29,7 +29,7 @@ from mdhnp.settings import config
 
 NDArray = npt.NDArray[Any]
 
-#: Ufuncs with what combines their second operands: `a - x - y` is `a - (x + y)`.
+#: Ufuncs with what combines their second operands: `a - x - y` is `a + (-x + -y)`.
 _COMBINED: dict[str, tuple[np.ufunc, str]] = {
     "add": (np.add, "add"), "subtract": (np.subtract, "add"), "multiply": (np.multiply, "mul"),
     "maximum": (np.maximum, "max"), "minimum": (np.minimum, "min"),
@@ -46,7 +46,8 @@ _SLOW = 7
     weights="array_like, optional: One each, which are added in float64 in place of ones.",
     minlength="int: How many results there are at least.",
     unordered="bool: Whether a device with memory of its own may add weights in any order, so that sums are not the "
-    "same bits in each call; faster where no number occurs very often. By default they are added as they come.",
+    "same bits in each call; faster where no number occurs very often. By default sums are the same bits in each call "
+    "on a device, and with ``config.deterministic`` on all devices.",
     returns="ndarray or Array: Of so many elements as the largest number and one, or `minlength`; int64, or float64 "
     "with `weights`.",
     raises={
@@ -122,7 +123,8 @@ def at(name: str) -> Callable[..., None]:
         indices="array_like: Whole numbers, along the first axis; of ndarrays anything that indexes them.",
         b="array_like: The second operands, broadcast to ``a[indices]``.",
         unordered="bool: Whether a device with memory of its own may take them in any order, so that sums of floats "
-        "are not the same bits in each call; faster. By default those of one place are taken as they come.",
+        "are not the same bits in each call; faster. By default they are on one device, and with "
+        "``config.deterministic`` on all devices.",
         raises={
             "IndexError": "If an index is less than -n, or n or more, of n elements; if indices of an Array are no "
             "whole numbers.",
@@ -137,17 +139,25 @@ def at(name: str) -> Callable[..., None]:
     def function(a: Any, indices: Any, b: Any, /, *, unordered: bool = False) -> None:
         if isinstance(a, Array):
             operands = _there(ufunc, a, _whole(indices), b)
-            changed = a.size and operands[1].size
-            if changed and not (unordered and _in_any_order(name, *operands)):
+            if not a.size:  # but indices may be outside
+                np.empty(a.shape[0], bool)[x.numpy() if isinstance(x := operands[1], Array) else x]
+            elif operands[1].size and not (unordered and _in_any_order(name, *operands)):
                 a[...] = call((_AT, name), operands)
         elif isinstance(indices, Array) or isinstance(b, Array):
             raise TypeError("a must be an Array, as others are")
         elif (rows := _rows(ufunc, a, indices, b)) is not None:
             np.copyto(a, call((_AT, name), rows))
         else:
-            ufunc.at(a, indices, b)
+            _by_numpy(ufunc, a, indices, b)
 
     return function
+
+
+def _by_numpy(ufunc: np.ufunc, a: NDArray, indices: Any, b: Any) -> None:
+    """What ``ufunc.at`` does, which in NumPy 2.4 reads outside of a `b` that indices of several axes repeat."""
+    if np.ndim(b) and isinstance(a, np.ndarray) and a.ndim == 1 and np.shape(b) != getattr(indices, "shape", ()):
+        b = np.broadcast_to(b, a[indices].shape)
+    ufunc.at(a, indices, b)
 
 
 def _changed(ufunc: np.ufunc) -> NDArray:
@@ -236,7 +246,8 @@ def _pattern(name: str, places: int, axes: int, walked: tuple[bool, ...], common
     place = ",".join([f"indices[{','.join(rows)}]", *columns])
     views = f"start[{place}], b[{','.join(last)}] -> a[{place}]"
     combine = dict.fromkeys(rows, pw(_COMBINED[name][1])) | dict.fromkeys(columns, cc)
-    return md_hom(lambda start, b: b.astype(common), combine, views)
+    negative = name == "subtract"
+    return md_hom(lambda start, b: -b.astype(common) if negative else b.astype(common), combine, views)
 
 
 def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
@@ -248,9 +259,10 @@ def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
     pattern = _pattern(name, indices.ndim, a.ndim - 1, walked, common)
     totals = pattern.bind(a, indices, b, indices=a.shape[0])
     types = [v.dtype for v in totals.inputs for _ in v.accesses]
-    finish = trace(lambda total, start, *_: ufunc(start, total).astype(a.dtype), [*totals.scalar.dtypes, *types])
+    both = np.add if ufunc is np.subtract else ufunc
+    finish = trace(lambda total, start, *_: both(start, total).astype(a.dtype), [*totals.scalar.dtypes, *types])
     (out,), combine = totals.outputs, totals.combine
-    if name == "add" and common.kind in "fc":  # -0.0 stays where nothing is added
+    if both is np.add and common.kind in "fc":  # -0.0 stays where nothing is added
         zero = (repr((-common.type()).item()),)
         adding = [c if c.operator is None else replace(c, operator=replace(c.operator, identity=zero)) for c in combine]
         combine = tuple(adding)
@@ -258,7 +270,7 @@ def _describe_at(arrays: Sequence[NDArray], name: str) -> Described:
 
     def by_numpy(a: NDArray, indices: NDArray, b: NDArray, *_: NDArray) -> NDArray:
         found = np.array(a, order="C")
-        ufunc.at(found, indices, b)
+        _by_numpy(ufunc, found, indices, b)
         return found
 
     moved = sum([v.element_bytes for v in (*mdhom.inputs, *mdhom.outputs)])

@@ -160,7 +160,13 @@ def scattered(h: MdHom) -> tuple[MdHom, tuple[Sorting, ...]]:
 
 
 def are_few(h: MdHom, cores: int) -> bool:
-    """Whether cores had better combine points where they go, each in memory of its own, than sort them before."""
+    """Whether cores had better combine points where they go, each in memory of its own, than sort them before.
+
+    They do not keep an order that matters; and dimensions of which there is one point do not stay in kernels' forms.
+    """
+    ((number, _),), operator = {i.source for i in h.places}, h.operator
+    if 1 in h.inputs[number].shape or operator is None or not operator.commutative:
+        return False
     results = sum([v.elements() * t.itemsize for v, t in zip(h.outputs, h.scalar.dtypes, strict=True)])
     return cores * results <= _NEAR and cores * h.outputs[0].elements() <= h.points
 

@@ -24,7 +24,7 @@ from mdhnp.schedule.model import seconds
 from mdhnp.schedule.online import online_candidates
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, shared_groups, tile_counts
-from mdhnp.schedule.segments import scatter_schedule, segment_candidates
+from mdhnp.schedule.segments import scatter_candidates, segment_candidates
 
 #: Rows at a time: multiples of register tiles' rows.
 _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)
@@ -63,7 +63,7 @@ def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
     if is_fixed(h):
         return _fixed_candidates(h.last, caps)
     if h.last.scatters:
-        return iter([scatter_schedule(h.last, caps)])
+        return scatter_candidates(h.last, caps)
     if h.last.segments:
         return segment_candidates(h.last, caps)
     return gpu_candidates(h.last, caps) if caps.kind == "gpu" else cpu_candidates(h.last, caps)

@@ -21,29 +21,34 @@ _GROUPS, _VECTORS, _ITEMS = 16, 4, 128
 _CHAINS = 4
 #: Bytes of the widest vectors that CPUs compute with.
 _WIDEST = 64
+#: The most elements that OpenCL's vectors have.
+_LANES = 16
 
 
-def scatter_schedule(h: MdHom, caps: DeviceCaps) -> Schedule:
-    """Return the schedule of what goes where elements of an array say, for CPUs.
+def scatter_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Iterate over legal schedules of what goes where elements of an array say, for CPUs, the most likely first.
 
     Each core combines its share of all points where they go, in memory of its own.
     """
     access, (index,) = AccessPattern(h), h.places
-    private, width, near = [1] * h.rank, 1, next(iter(access.contiguous_first), -1)
-    if near >= 0:
-        lanes = max(_WIDEST // h.scalar.dtypes[0].itemsize, 1)
-        width = 1 if h.calls_text else gcd(h.extents[near], lanes)
-        private[near] = width * max([n for n in range(1, _VECTORS + 1) if h.extents[near] // width % n == 0])
+    near = next(iter(access.contiguous_first), -1)
     groups, local = [1] * h.rank, list(h.extents)
     first = max(index.dims(), key=lambda d: h.extents[d])
     groups[first] = even_groups(h.extents[first], min(caps.compute_units, h.extents[first]))
     local[first] = -(-h.extents[first] // groups[first])
     order = (*access.kept, *index.dims(), *[d for d in h.combined if d not in index.dims()])
-    return replace(
-        Schedule.plain(h.extents, len(h.inputs)), num_wg=tuple(groups), local_tile=tuple(local),
-        private_tile=tuple(private), vector_dim=near if width > 1 else -1, vector_width=width, results="global",
-        private_copies=(True,) * len(h.inputs), global_order=order, local_order=order, private_order=order,
-    )  # fmt: skip
+    lanes = min(_WIDEST // h.scalar.dtypes[0].itemsize, _LANES)
+    for width in dict.fromkeys([gcd(h.extents[near], lanes) if near >= 0 else 1, 1]):
+        private = [1] * h.rank
+        if near >= 0:
+            private[near] = width * max([n for n in range(1, _VECTORS + 1) if h.extents[near] // width % n == 0])
+        s = replace(
+            Schedule.plain(h.extents, len(h.inputs)), num_wg=tuple(groups), local_tile=tuple(local),
+            private_tile=tuple(private), vector_dim=near if width > 1 else -1, vector_width=width, results="global",
+            private_copies=(True,) * len(h.inputs), global_order=order, local_order=order, private_order=order,
+        )  # fmt: skip
+        if is_legal(h, s, caps):
+            yield s
 
 
 def segment_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
