@@ -65,6 +65,10 @@ NUMPYS = {
     "booleans": (_whole(13, 7), _whole(13) > 0, 2),
     "slices": (_whole(13, 7), np.s_[2:5], _whole(7)),
     "both axes": (_whole(13, 7), (_at(13, 40), _at(7, 40)), _whole(40)),
+    "both axes by a number": (_whole(13, 7), (_at(7, 40), _at(7, 40)), 2),
+    "a slice and indices": (_whole(13, 7), (slice(None), [0, 2, 0]), 2),
+    "an ellipsis and indices": (_whole(13, 7), (..., [0, 2, 0]), _whole(13, 3)),
+    "a grid": (_whole(13, 7), np.ix_([0, 2, 0], [1, 1]), 2),
     "long doubles": (np.ones((5, 3), np.longdouble), [0, 0], 1),
 }
 

@@ -221,6 +221,10 @@ def _rows(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> tuple[Any, ...] | No
     """The operands where rows of an ndarray are changed, and so many that kernels may be faster; else NumPy is."""
     if type(a) is not np.ndarray or a.ndim < 2 or a.dtype.kind not in "iufc" or not fits(a):
         return None
+    if isinstance(indices, tuple):
+        if len(indices) != 1:
+            return None
+        (indices,) = indices
     indices, b = np.asanyarray(indices), np.asarray(b, np.result_type(a.dtype, b) if np.ndim(b) == 0 else None)
     complex_order = a.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)
     if indices.dtype.kind not in "iu" or b.dtype.kind not in "biufc" or complex_order or not a.flags.writeable:
