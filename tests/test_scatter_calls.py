@@ -210,7 +210,7 @@ def test_devices_count_themselves(dtype: str, device: Device) -> None:
             for least in (0, 80_000):
                 with watched() as copies:
                     found = mdhnp.bincount(x, minlength=least)
-                assert sum([c.nbytes for c in copies]) < 1000 or len(some) == 1
+                assert all([c.nbytes < 1000 for c in copies])  # among them those of measured launches
                 _assert_same(found.numpy(), np.bincount(some, minlength=least))
                 want = np.bincount(some, weights[: len(some)], least)
                 _assert_same(mdhnp.bincount(x, w, least).numpy(), want)
