@@ -68,6 +68,8 @@ NUMPYS = {
     "both axes by a number": (_whole(13, 7), (_at(7, 40), _at(7, 40)), 2),
     "a slice and indices": (_whole(13, 7), (slice(None), [0, 2, 0]), 2),
     "an ellipsis and indices": (_whole(13, 7), (..., [0, 2, 0]), _whole(13, 3)),
+    "a number that wraps": (np.zeros((13, 7), "i1"), [0, 0], 200),
+    "objects": (np.array([1, 2], object), 0, [5]),
     "a grid": (_whole(13, 7), np.ix_([0, 2, 0], [1, 1]), 2),
     "long doubles": (np.ones((5, 3), np.longdouble), [0, 0], 1),
 }

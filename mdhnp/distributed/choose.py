@@ -62,7 +62,12 @@ def choose(
     there: it leaves blocks where moving it and half of the work cost less than handing parts over, and is cut again
     only where half of the work costs more than both. Several dimensions are cut where one leaves much to exchange.
     """
-    best = min(lines(h, operands, weights, machines), key=lambda c: c.price)
+    best = min(lines(h, operands, weights, machines), key=lambda c: c.price, default=None)
+    if best is None:
+        raise ValueError(
+            "config.deterministic: the order of this sum depends on how its operands lie in memory, and several "
+            "devices' parts lie otherwise when they are brought together; copy what is a view"
+        )
     least = sum([m.handing for m in machines]) + min([_seconds(h, m) for m in machines]) / len(machines)
     if best.price * (1 - _WORTH) > least:
         best = min([best, *grids(h, operands, weights, machines)], key=lambda c: c.price)
@@ -74,7 +79,8 @@ def lines(
 ) -> Iterator[Chosen]:
     """Yield an MDH on each device alone, and cut along each dimension."""
     for n in range(len(machines)):
-        yield _priced(whole(h), (n,), operands, machines)
+        if _keeps_order(h, h):
+            yield _priced(whole(h), (n,), operands, machines)
     if 0 not in h.extents:
         for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
@@ -182,15 +188,23 @@ def _cut(
         made = grid(h, sizes, 2 if _partial_bytes(h, sizes) > _FEW else len(devices))
     except ValueError:
         return
-    tasks = [task.mdhom for stage in made.stages for task in stage]
-    if h.last.precision != "fixed" or all([_keeps_order(h, each) for each in dict.fromkeys(tasks)]):
+    if all([_keeps_order(h, each) for each in {task.mdhom for stage in made.stages for task in stage}]):
         yield _priced(made, devices, operands, machines)
 
 
 def _keeps_order(h: Computation, part: Computation) -> bool:
-    """Whether a part combines floats in the order of the whole, however what it reads lies in a device's memory."""
-    behind = [replace(v, strides=StridedBox(0, v.shape, v.strides, 1).packed().strides) for v in part.inputs]
-    return all([order_of(each) == order_of(h) for each in (part, part.relaid(behind), contiguous(part))])
+    """Whether a part combines floats in the order of the whole, if that is fixed.
+
+    What it reads lies in a device's memory as in the array, or one element behind the other, or, beyond a border, in C
+    order.
+    """
+    if h.last.precision != "fixed":
+        return True
+    behind = part.relaid(
+        [replace(v, strides=StridedBox(0, v.shape, v.strides, 1).packed().strides) for v in part.inputs]
+    )
+    lying = [part, behind, *([contiguous(part)] if any([v.boundary for v in part.inputs]) else [])]
+    return all([order_of(each) == order_of(h) for each in lying])
 
 
 def _partial_bytes(h: Computation, sizes: Mapping[int, Sequence[int]]) -> float:

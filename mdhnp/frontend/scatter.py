@@ -140,7 +140,7 @@ def at(name: str) -> Callable[..., None]:
         if isinstance(a, Array):
             operands = _there(ufunc, a, _whole(indices), b)
             if not a.size:  # but indices may be outside
-                np.empty(a.shape[0], bool)[x.numpy() if isinstance(x := operands[1], Array) else x]
+                np.broadcast_to(False, a.shape[:1])[x.numpy() if isinstance(x := operands[1], Array) else x]
             elif operands[1].size and not (unordered and _in_any_order(name, *operands)):
                 a[...] = call((_AT, name), operands)
         elif isinstance(indices, Array) or isinstance(b, Array):
@@ -155,8 +155,9 @@ def at(name: str) -> Callable[..., None]:
 
 def _by_numpy(ufunc: np.ufunc, a: NDArray, indices: Any, b: Any) -> None:
     """What ``ufunc.at`` does, which in NumPy 2.4 reads outside of a `b` that indices of several axes repeat."""
-    if np.ndim(b) and isinstance(a, np.ndarray) and a.ndim == 1 and np.shape(b) != getattr(indices, "shape", ()):
-        b = np.broadcast_to(b, a[indices].shape)
+    numbers = isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "biufc"
+    if numbers and np.ndim(b) and np.shape(b) != getattr(indices, "shape", ()):
+        b = np.broadcast_to(b, np.shape(a[indices]))
     ufunc.at(a, indices, b)
 
 
@@ -225,7 +226,10 @@ def _rows(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> tuple[Any, ...] | No
         if len(indices) != 1:
             return None
         (indices,) = indices
-    indices, b = np.asanyarray(indices), np.asarray(b, np.result_type(a.dtype, b) if np.ndim(b) == 0 else None)
+    try:
+        indices, b = np.asanyarray(indices), np.asarray(b, np.result_type(a.dtype, b) if np.ndim(b) == 0 else None)
+    except OverflowError:
+        return None  # a number that NumPy wraps
     complex_order = a.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)
     if indices.dtype.kind not in "iu" or b.dtype.kind not in "biufc" or complex_order or not a.flags.writeable:
         return None

@@ -292,7 +292,7 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
     indices = [(v, axis, i) for v, axis, i in every if not isinstance(i, Indirect)]
     while True:
         found: dict[int, int] = {}
-        beyond: dict[int, int] = {}  # by indices that may leave their array, unless others decide
+        beyond: dict[int, int] = {}  # by sums that may leave their array
         for v, axis, i in indices:
             unknown = [d for d in i.dims() if d not in known]
             if len(unknown) == 1 and i.coefficients[unknown[0]] > 0:
@@ -313,11 +313,11 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
                         f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere"
                     )
                 found[d] = min(found.get(d, size), size)
-        found = beyond | found
-        if not found:
-            break
         # Plain indices decide before sums such as p+r, whose other part they fix.
         plain_dims = {i.dims()[0] for _, _, i in indices if len(i.dims()) == 1 and i.dims()[0] in found}
+        found |= {d: min(found.get(d, n), n) for d, n in beyond.items() if d not in plain_dims}
+        if not found:
+            break
         known.update({d: n for d, n in found.items() if d in plain_dims} or found)
     missing = [names[d] for d in range(len(names)) if d not in known]
     if missing:

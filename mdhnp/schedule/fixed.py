@@ -79,7 +79,7 @@ def order_of(h: Computation) -> tuple[object, ...]:
 
 
 def _order_of(h: Computation) -> object:
-    if not isinstance(h, MdHom) or not is_fixed(h):
+    if not isinstance(h, MdHom) or not is_fixed(h) or 0 in h.extents:
         return None
     lanes, dims = _lanes(h), h.combined
     moved = [[[i.coefficients[d] for d in dims] for i in access] for v in h.inputs for access in v.accesses]
