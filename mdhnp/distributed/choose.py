@@ -78,9 +78,8 @@ def lines(
     h: Computation, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
     """Yield an MDH on each device alone, and cut along each dimension."""
-    for n in range(len(machines)):
-        if _keeps_order(h, h):
-            yield _priced(whole(h), (n,), operands, machines)
+    for n in range(len(machines)) if _keeps_order(h, h) else ():
+        yield _priced(whole(h), (n,), operands, machines)
     if 0 not in h.extents:
         for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
@@ -200,11 +199,10 @@ def _keeps_order(h: Computation, part: Computation) -> bool:
     """
     if h.last.precision != "fixed":
         return True
-    behind = part.relaid(
-        [replace(v, strides=StridedBox(0, v.shape, v.strides, 1).packed().strides) for v in part.inputs]
-    )
-    lying = [part, behind, *([contiguous(part)] if any([v.boundary for v in part.inputs]) else [])]
-    return all([order_of(each) == order_of(h) for each in lying])
+    behind = [replace(v, strides=StridedBox(0, v.shape, v.strides, 1).packed().strides) for v in part.inputs]
+    beyond = [contiguous(part)] if any([v.boundary for v in part.inputs]) else []
+    wanted = order_of(h)
+    return all([order_of(lying) == wanted for lying in (part, part.relaid(behind), *beyond)])
 
 
 def _partial_bytes(h: Computation, sizes: Mapping[int, Sequence[int]]) -> float:
