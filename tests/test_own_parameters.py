@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import product
-from pathlib import Path
 from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +33,6 @@ from mdhnp.tuning import (
     stalled,
     tune,
 )
-from mdhnp.tuning.measure import energy
 from mdhnp.tuning.search import own
 from mdhnp.tuning.search.abort import SearchProgress
 
@@ -343,51 +340,3 @@ def test_a_kernel_costs_what_it_is_asked_for(device: Device) -> None:
 def test_what_is_not_measured_is_no_objective(objective: Any, device: Device) -> None:
     with pytest.raises((ValueError, TypeError), match="kernel: objective: takes"):
         sums(objective)
-
-
-def powercap(folder: Path, **counters: tuple[str, int]) -> None:
-    for zone, (name, count) in counters.items():
-        at = folder / zone.replace("_", ":")
-        at.mkdir(parents=True, exist_ok=True)
-        for file, content in (("name", name), ("energy_uj", count), ("max_energy_range_uj", 999_999)):
-            (at / file).write_text(f"{content}\n")
-
-
-def test_energy_is_that_of_all_packages(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if device.kind != "cpu":
-        pytest.skip("of CPUs only")
-    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
-    zones = ("intel-rapl_0", "intel-rapl_1", "intel-rapl_0_0", "intel-rapl_2")
-    names = ("package-0", "package-1", "dram", "psys")
-    powercap(tmp_path, **{z: (n, 700_000) for z, n in zip(zones, names, strict=True)})
-    counter = energy.EnergyCounter(device)
-    powercap(tmp_path, **{z: (n, 800_000) for z, n in zip(zones, names, strict=True)})
-    assert counter.joules() == pytest.approx(0.2)
-    powercap(tmp_path, **{z: (n, 50_000) for z, n in zip(zones, names, strict=True)})
-    assert counter.joules() == pytest.approx(0.7), "they have begun anew"
-    counter.start()
-    assert counter.joules() == 0
-    assert sums("energy")({"EACH": 4, "WRONG": 0}) == 0
-
-
-def test_energy_that_nobody_tells_is_an_error_that_says_why(
-    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if device.kind != "cpu":
-        pytest.skip("of CPUs only")
-    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
-    with pytest.raises(RuntimeError, match="the system has no counters"):
-        sums("energy")
-    powercap(tmp_path, **{"intel-rapl_0": ("package-0", 0)})
-    read = Path.read_text
-
-    def refused(path: Path) -> str:
-        if path.name == "energy_uj":
-            raise PermissionError
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_text", refused)
-    with pytest.raises(RuntimeError, match="energy_uj cannot be read by this user"):
-        sums(lambda energy: energy)
-    with pytest.raises(RuntimeError, match="OpenCL does not tell"):
-        energy.EnergyCounter(cast(Device, SimpleNamespace(kind="gpu", name="H100")))

@@ -1,37 +1,67 @@
-"""What a CPU takes in energy: Linux' counters of its packages (RAPL), which count other programs' work, too.
+"""What a device takes in energy, by counters: Linux' of processors (RAPL), NVML's of NVIDIA's boards.
 
-OpenCL has no call for it, and GPUs' counters are not its business.
+They count other programs' work, too, and change by steps, a board's every tenth of a second at worst (Yang, Adamek &
+Armour, "Part-time Power Measurements: nvidia-smi's Lack of Attention"). So what is measured lasts from one step to a
+later one.
 """
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from mdhnp.runtime.devices import Device
 
-#: Where the counters are.
+#: Where the counters of processors are.
 POWERCAP = Path("/sys/class/powercap")
+#: Steps of a counter for which one computation is repeated, and seconds, at least; and at most where it takes no steps.
+_STEPS, _SECONDS, _PATIENCE = 10, 0.2, 2.0
 
 
-class EnergyCounter:
-    """The joules that the machine's processors have taken; RuntimeError, which says why, where that cannot be known."""
+class EnergyCounters(NamedTuple):
+    """What reads the counters of a device, what each goes up to before it begins anew, and the joules of one."""
 
-    def __init__(self, device: Device) -> None:
-        if device.kind != "cpu":
-            raise RuntimeError(f"energy: OpenCL does not tell what {device.name} takes; only that of CPUs is counted")
-        zones = [zone for zone in sorted(POWERCAP.glob("intel-rapl:*")) if _text(zone / "name").startswith("package")]
-        if not zones:
-            raise RuntimeError(f"energy: the system has no counters of what {device.name} takes, in {POWERCAP}")
-        self._counters = [(zone / "energy_uj", int(_text(zone / "max_energy_range_uj"))) for zone in zones]
-        self.start()
+    read: Callable[[], list[int]]
+    ends: list[int]
+    unit: float
 
-    def start(self) -> None:
-        """Count from now on."""
-        self._before = [int(_text(counter)) for counter, _ in self._counters]
+    def joules(self, run: Callable[[], object]) -> float:
+        """Give the joules of a run, on average of many, the first of which do not count."""
+        _, before = self._repeated(run, 1, 0.0)
+        count, after = self._repeated(run, _STEPS, _SECONDS)
+        if after == before:
+            raise RuntimeError(f"energy: the counters stand still, at {before}, for {_PATIENCE} s")
+        each = zip(after, before, self.ends, strict=True)
+        return sum([(new - old) % (end + 1) for new, old, end in each]) * self.unit / count
 
-    def joules(self) -> float:
-        """Give the joules since the start; counters begin anew at their ends."""
-        now = [int(_text(counter)) for counter, _ in self._counters]
-        each = zip(now, self._before, self._counters, strict=True)
-        return sum([(after - before) % (end + 1) for after, before, (_, end) in each]) * 1e-6
+    def _repeated(self, run: Callable[[], object], steps: int, seconds: float) -> tuple[int, list[int]]:
+        """Run until the counters have changed so often, and some seconds are over; give the runs and the counters."""
+        begin, count, last = time.perf_counter(), 0, self.read()
+        while True:
+            run()
+            count, now, passed = count + 1, self.read(), time.perf_counter() - begin
+            steps -= now != last
+            if (now != last and steps <= 0 and passed >= seconds) or passed >= _PATIENCE:
+                return count, now
+            last = now
+
+
+def energy_counters(device: Device) -> EnergyCounters:
+    """Give the counters of what a device takes; RuntimeError, which says why, where there are none."""
+    return _board(device) if device.runtime == "nvidia" else _packages(device)
+
+
+def _packages(device: Device) -> EnergyCounters:
+    """The counters of all processors, in microjoules."""
+    if device.kind != "cpu":
+        raise RuntimeError(f"energy: nothing tells what {device.name} takes; CPUs' and NVIDIA's drivers do")
+    zones = [zone for zone in sorted(POWERCAP.glob("intel-rapl:*")) if _text(zone / "name").startswith("package")]
+    if not zones:
+        raise RuntimeError(f"energy: the system has no counters of what {device.name} takes, in {POWERCAP}")
+    ends = [int(_text(zone / "max_energy_range_uj")) for zone in zones]
+    found = EnergyCounters(lambda: [int(_text(zone / "energy_uj")) for zone in zones], ends, 1e-6)
+    found.read()
+    return found
 
 
 def _text(path: Path) -> str:
@@ -43,3 +73,22 @@ def _text(path: Path) -> str:
         ) from error
     except OSError as error:
         raise RuntimeError(f"energy: {path} cannot be read: {error}") from error
+
+
+def _board(device: Device) -> EnergyCounters:
+    """The counter of the board in the slot where OpenCL says that the device is, in millijoules."""
+    try:
+        import pynvml
+    except ImportError as error:
+        raise RuntimeError(
+            f"energy: NVML tells what {device.name} takes, by nvidia-ml-py: pip install 'mdhnp[energy]'"
+        ) from error
+    slot, function = divmod(device.cl.pci_slot_id_nv, 8)
+    address = f"{device.cl.pci_domain_id_nv:08x}:{device.cl.pci_bus_id_nv:02x}:{slot:02x}.{function}"
+    try:
+        pynvml.nvmlInit()  # and no shutdown: it counts who uses it
+        board = pynvml.nvmlDeviceGetHandleByPciBusId(address)
+        pynvml.nvmlDeviceGetTotalEnergyConsumption(board)
+    except pynvml.NVMLError as error:
+        raise RuntimeError(f"energy: NVML does not tell what {device.name} in slot {address} takes: {error}") from error
+    return EnergyCounters(lambda: [pynvml.nvmlDeviceGetTotalEnergyConsumption(board)], [(1 << 64) - 1], 1e-3)

@@ -19,7 +19,7 @@ from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.tuning.measure.bench import runs_after
 from mdhnp.tuning.measure.check import is_close
-from mdhnp.tuning.measure.energy import EnergyCounter
+from mdhnp.tuning.measure.energy import EnergyCounters, energy_counters
 from mdhnp.tuning.search.own import InvalidConfiguration
 from mdhnp.tuning.search.parameters import Configuration, applied, arguments_of
 
@@ -29,8 +29,8 @@ Size = int | Sequence[int] | Callable[..., int | Sequence[int]]
 
 #: A kernel that takes so many times as long as the fastest one before it is not timed again.
 _CUT_OFF = 2.0
-#: Seconds for which a kernel runs again and again while its energy is counted, as counters change each millisecond.
-_COUNTED = 0.2
+#: Seconds that launches take together between two looks at the energy, and the most of them.
+_TOGETHER, _MOST = 5e-3, 1000
 
 #: What a cost may be made of.
 _MEASURED = ("time", "energy", "code_size")
@@ -77,7 +77,7 @@ class TunedKernel:
     ) -> None:
         self.device, self._objective = device, objective
         self._wanted = arguments_of(objective, "objective")
-        self._counter = EnergyCounter(device) if "energy" in self._wanted else None
+        self._counter = energy_counters(device) if "energy" in self._wanted else None
         self._source, self._name, self._sizes = source, name, sizes
         self._queue = device.queue_of("profiling")
         self._arrays = [a if isinstance(a, np.generic) else np.array(a, order="C") for a in arguments]
@@ -122,13 +122,10 @@ class TunedKernel:
         self._fastest = min(self._fastest, seconds)
         return seconds
 
-    def _joules(self, counter: EnergyCounter, launch: _Launch, seconds: float) -> float:
+    def _joules(self, counter: EnergyCounters, launch: _Launch, seconds: float) -> float:
         """Give the joules of a launch that takes so many seconds."""
-        count = max(round(_COUNTED / max(seconds, 1e-6)), 1)
-        counter.start()
-        for _ in range(count):
-            self._run(launch)
-        return counter.joules() / count
+        count = min(max(round(_TOGETHER / max(seconds, 1e-6)), 1), _MOST)
+        return counter.joules(lambda: self._run(launch, count)) / count
 
     def _launch(self, configuration: Configuration) -> _Launch:
         every, group = (_size(size, configuration) for size in self._sizes)
@@ -144,12 +141,12 @@ class TunedKernel:
             raise LaunchError(f"kernel {self._name!r} of {len(self._arguments)} arguments: {error}") from error
         return _Launch(program, found, every, group)
 
-    def _run(self, launch: _Launch) -> float:
-        """Launch it on what is in the buffers, and give its seconds."""
+    def _run(self, launch: _Launch, count: int = 1) -> float:
+        """Launch it so often on what is in the buffers, and give the seconds of the last time."""
         _, kernel, every, group = launch
         where = f"kernel {self._name!r}, global size {every}, local size {group}, on {self.device.name}"
         try:
-            event = cl.enqueue_nd_range_kernel(self._queue, kernel, every, group)
+            event = [cl.enqueue_nd_range_kernel(self._queue, kernel, every, group) for _ in range(count)][-1]
             event.wait()
         except cl.Error as error:
             raise LaunchError(f"{where}: {error}") from error
@@ -190,9 +187,9 @@ class TunedKernel:
     reference="sequence of array, optional: What the arrays among the arguments are to be after a launch; by default "
     "what the first configuration makes of them. Floats may differ as sums in another order do.",
     objective='str or callable: What it costs: ``"time"``, in seconds by the clock of the device; ``"energy"``, in '
-    'joules of the processors for a launch, what else they do included; ``"code_size"``, in bytes of the compiled '
-    "program; or a function of some of these by their names, as ``lambda time, code_size: (time > 1e-3, code_size)``. "
-    "What is not asked for is not measured, but time.",
+    'joules of the processors or of the board for a launch, what else they do included; ``"code_size"``, in bytes of '
+    "the compiled program; or a function of some of these by their names, as "
+    "``lambda time, code_size: (time > 1e-3, code_size)``. What is not asked for is not measured, but time.",
     device="str, int or Device, optional: As :func:`mdhnp.device` takes it; by default the one that calls run on.",
     returns="TunedKernel: Takes a configuration and gives its cost; one that does not compile, cannot be launched or "
     "computes something else is an :class:`InvalidConfiguration`.",
@@ -201,7 +198,7 @@ class TunedKernel:
         "size is none.",
         "ValueError": "If `reference` has another number of arrays, or `objective` asks for something else.",
         "RuntimeError": "If the energy is asked for, and not told: of CPUs Linux tells it, to whom may read its "
-        "counters.",
+        "counters, of NVIDIA's GPUs their driver, with ``pip install mdhnp[energy]``.",
         "NoDeviceError": "If there is no such device.",
     },
     example="""
