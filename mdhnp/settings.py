@@ -306,13 +306,14 @@ def _checked(name: str, value: Any, where: str) -> Any:
 def _schedules(value: Any, where: str) -> tuple[Any, ...]:
     """Give one schedule or several as a tuple."""
     each = tuple(value) if isinstance(value, tuple | list) else (value,)
-    module = sys.modules.get("mdhnp.schedule.schedule")  # is loaded, where there is a schedule
+    module = sys.modules.get("mdhnp.schedule.check")  # is loaded, where there is a schedule
     if module is None or not each or not all(isinstance(s, module.Schedule) for s in each):
-        raise ValueError(f"{where}: {value!r} is neither None nor a mdhnp.tuning.Schedule nor a sequence of them")
-    try:
-        hash(each)
-    except TypeError:
-        raise ValueError(f"{where}: the fields of a schedule are numbers, texts and tuples: {value!r}") from None
+        raise ValueError(f"{where}: {value!r:.200} is neither None nor a mdhnp.tuning.Schedule nor a sequence of them")
+    for s in each:  # 2.0 and True equal numbers, and would be found again in their place
+        try:
+            module.check_fields(s)
+        except ValueError as error:
+            raise type(error)(f"{where}: {error}") from None
     return each
 
 

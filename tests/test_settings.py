@@ -74,7 +74,7 @@ def test_the_environment_says_what_is_shown(text, value):
         ("evaluations", 2.5, "integer of at least 1"),
         ("schedule", "fast", "neither None nor a mdhnp.tuning.Schedule"),
         ("schedule", (), "neither None nor a mdhnp.tuning.Schedule"),
-        ("schedule", replace(Schedule.plain((3,), 1), num_wg=[1]), "are numbers, texts and tuples"),
+        ("schedule", replace(Schedule.plain((3,), 1), num_wg=[1]), r"num_wg: \[1\] is no tuple"),
     ],
 )
 def test_wrong_values(name, value, says):

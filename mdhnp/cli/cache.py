@@ -15,7 +15,7 @@ from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table,
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.runtime.devices import NoDeviceError, equal_devices, find_devices
 from mdhnp.runtime.handle import Runtime
-from mdhnp.schedule import LocalCopy, Schedule
+from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache import BestSchedule, Key
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Measurement
@@ -218,47 +218,14 @@ def _device_of(key: Key) -> str:
 
 
 def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
-    """Print a schedule: its sizes in a table with a row for each dimension, then its other decisions."""
+    """Print a schedule: its sizes in a table with a row for each dimension, then all of it, as Python."""
     names = dimension_names(len(extents))
     sizes = zip(extents, s.num_wg, s.num_wi, s.local_tile, s.private_tile, strict=True)
     vectors = [f"of {s.vector_width}" if d == s.vector_dim and s.vector_width > 1 else "" for d in range(len(names))]
     rows = [(name, *map(str, row), vector) for name, row, vector in zip(names, sizes, vectors, strict=True)]
     titles = ("dimension", "extent", "work-groups", "work-items", "local tile", "private tile", "vectors")
     print_table(titles, rows, right=titles[1:])
-    orders = {
-        "tiles": s.global_order, "in a tile": s.local_order, "points": s.private_order,
-        "work-groups": s.group_order, "work-items": s.item_order,
-    }  # fmt: skip
-    _print_facts({
-        "local copies": "; ".join(f"input {n}: {_copy(c)}" for n, c in enumerate(s.local_copies) if c) or "none",
-        "in flight": f"{s.stages} local tiles" if s.stages > 1 else "one local tile",
-        "tiles": f"stream along {names[s.streamed]}" if s.streamed >= 0 else "one by one",
-        "products": _products(s, names),
-        "in registers": ", ".join(f"input {n}" for n, c in enumerate(s.private_copies) if c) or "none",
-        "results": f"in {s.results} memory between tiles of a reduction",
-        "combined": _combined(s),
-        "orders": "; ".join(f"{what} {' '.join(names[d] for d in dims)}" for what, dims in orders.items()),
-        "second kernel": str(s.second) if s.second is not None else "its default schedule, where there is one",
-    })  # fmt: skip
-
-
-def _combined(s: Schedule) -> str:
-    if s.combine_on == "global":
-        return "after all local tiles"
-    return "after each local tile" if s.combine_every == 1 else f"after each {s.combine_every} local tiles"
-
-
-def _products(s: Schedule, names: Sequence[str]) -> str:
-    if not s.atom:
-        return "one by one"
-    rows, columns, terms = (names[d] for d in s.atom_dims)
-    return f"by matrix instruction {s.atom}, rows {rows}, columns {columns}, terms {terms}"
-
-
-def _copy(copy: LocalCopy) -> str:
-    blocked = f", blocked by the private tile of axes {' '.join(map(str, copy.blocked))}" if copy.blocked else ""
-    pad = f", rows padded by {copy.pad}" if copy.pad else ""
-    return f"axes {' '.join(map(str, copy.order))}{blocked}{pad}"
+    _print_facts({"schedule": repr(s)})
 
 
 def _measured(measurements: Sequence[Measurement]) -> dict[str, str]:

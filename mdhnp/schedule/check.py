@@ -15,7 +15,7 @@ from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, pro
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
-from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, require, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, even_groups, require, tile_counts
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -104,25 +104,34 @@ def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
     return True
 
 
-def check_fields(s: Schedule, rank: int, inputs: int) -> None:
-    """Raise IllegalSchedule where types, ranges or orders are wrong whatever is computed, also in nested schedules."""
+def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None) -> None:
+    """Raise IllegalSchedule where types, ranges or orders are wrong whatever is computed, also in nested schedules.
+
+    Dimensions and inputs are as many as its own first fields say where no numbers of them are given.
+    """
+    for name in ("num_wg", "num_wi", "local_tile", "private_tile", "local_copies", "private_copies", "steps"):
+        require(isinstance(getattr(s, name), tuple), f"{name}: {getattr(s, name)!r} is no tuple")
+    rank = len(s.num_wg) if rank is None else rank
+    inputs = len(s.private_copies) if inputs is None else inputs
     for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
         values = getattr(s, name)
         require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
-        require(all(map(_is_size, values)), f"{name}: all must be at least 1")
+        require(all(map(_is_size, values)), f"{name}: all must be at least 1 and of type int, not {values}")
     for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
-        require(_is_order(getattr(s, name), rank), f"{name}: must be a permutation of the dimensions")
+        order = getattr(s, name)
+        require(_is_order(order, rank), f"{name}: must be a permutation of the {rank} dimensions, not {order!r}")
     require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
     require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
     for name in ("vector_dim", "streamed"):
         number = getattr(s, name)
-        require(type(number) is int and -1 <= number < rank, f"{name}: {number} is no dimension")
+        require(type(number) is int and -1 <= number < rank, f"{name}: {number!r} is no dimension")
     for name in ("local_copies", "private_copies"):
-        require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
-    require(all(type(copied) is bool for copied in s.private_copies), "private_copies: are not true or false")
+        count = len(getattr(s, name))
+        require(count == inputs, f"{name}: one for each of {inputs} inputs is needed, not {count}")
+    require(all(type(c) is bool for c in s.private_copies), f"private_copies: not all bool: {s.private_copies}")
     for name in ("vector_width", "stages", "combine_every"):
         number = getattr(s, name)
-        require(_is_size(number), f"{name}: {number} is no number from 1 on")
+        require(_is_size(number), f"{name}: {number!r} is no number from 1 on")
     ahead = s.combine_every == 1 or (s.stages > 1 and s.combine_on == "local")
     require(ahead, "combine_every: several local tiles are combined where tiles are copied ahead, on the local layer")
     require(s.atom in ("", *ATOMS), f"atom: {s.atom!r} is none of {', '.join(ATOMS)}")
@@ -131,17 +140,19 @@ def check_fields(s: Schedule, rank: int, inputs: int) -> None:
     require(dims, f"atom_dims: {s.atom_dims} are not the dimensions of rows, columns and terms")
     for n, copy in enumerate(s.local_copies):
         if copy is not None:
-            axes = len(copy.order)
-            require(_is_order(copy.order, axes), f"local_copies: input {n} needs an order of its axes")
+            require(isinstance(copy, LocalCopy), f"local_copies: {copy!r} of input {n} is neither None nor a LocalCopy")
+            ordered = _are_integers(copy.order) and _is_order(copy.order, len(copy.order))
+            require(ordered, f"local_copies: input {n} needs an order of its axes, not {copy.order!r}")
+            blocked = _are_integers(copy.blocked) and {*copy.blocked} <= {*copy.order}
+            require(blocked, f"local_copies: input {n} blocks an axis it has not, in {copy.blocked!r}")
             require(len({*copy.blocked}) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
-            blocked = all(type(axis) is int and 0 <= axis < axes for axis in copy.blocked)
-            require(blocked, f"local_copies: input {n} blocks an axis it has not")
-            padded = copy.pad == 0 or (_is_size(copy.pad) and axes > 0 and not copy.blocked)
+            padded = copy.pad == 0 or (_is_size(copy.pad) and bool(copy.order) and not copy.blocked)
             require(padded, f"local_copies: input {n} has pad {copy.pad}, for blocks or less than none")
-    for kind, others in (("steps", s.steps), ("second", [] if s.second is None else [s.second])):
+    for kind, others in (("steps", s.steps), ("second", () if s.second is None else (s.second,))):
         for other in others:  # what they are for is not known here; their own fields must agree all the same
+            require(isinstance(other, Schedule), f"{kind}: {other!r} is no Schedule")
             try:
-                check_fields(other, len(other.num_wg), len(other.local_copies))
+                check_fields(other)
             except IllegalSchedule as error:
                 raise IllegalSchedule(f"{kind}: {error}") from error
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import prod
+from operator import index
 from typing import Any, Literal, Self
 
 from mdhnp.cost.machine import Machine, usual
@@ -227,8 +228,12 @@ class Schedule:
 
     def at(self, dim: int, **numbers: int) -> "Schedule":
         """The same schedule with other numbers in one dimension: ``s.at(0, num_wg=4, local_tile=8)``."""
+        if not 0 <= dim < len(self.num_wg):
+            raise IndexError(f"at: {dim} is none of {len(self.num_wg)} dimensions")
         old = {name: getattr(self, name) for name in numbers}
-        changed: dict[str, Any] = {n: (*old[n][:dim], number, *old[n][dim + 1 :]) for n, number in numbers.items()}
+        changed: dict[str, Any] = {
+            n: (*old[n][:dim], index(number), *old[n][dim + 1 :]) for n, number in numbers.items()
+        }
         return replace(self, **changed)
 
     def step(self, dim: int) -> int:

@@ -6,7 +6,7 @@ What is read may come from anywhere: what passes has the right types and ranges 
 import json
 import math
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -165,11 +165,7 @@ def read_schedule(text: str) -> Schedule:
     """
     try:
         schedule = Schedule.from_json(text)
-        if '"steps"' not in text and len(schedule.following) > 1:
-            # Of a fused step, as files had it before: each MDH's schedule was the `second` of the one before.
-            steps = tuple(replace(each, second=None) for each in schedule.following)
-            schedule = replace(schedule, second=None, steps=steps)
-        check_fields(schedule, len(schedule.num_wg), len(schedule.private_copies))
+        check_fields(schedule)
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"schedule: {error}") from error
     return schedule
