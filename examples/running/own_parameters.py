@@ -8,14 +8,9 @@ written by hand in OpenCL C, where they are macros.
 
 Parameters depend on each other: a group's tile has to divide the matrix, and work-items the tile. A constraint is a
 function of parameters by their names. Only combinations that all constraints allow are ever made.
+Beside the kernel's text it takes twenty lines of Python.
 """
 
-import matplotlib.pyplot as plt
-import numpy as np
-
-from mdhnp.tuning import duration, evaluations, kernel, parameter, space, stalled, tune
-
-N = 192
 SOURCE = """
 __kernel void product(__global const float *a, __global const float *b, __global float *c) {
   const int i = get_global_id(1) * ROWS, j = get_global_id(0) * COLUMNS;
@@ -30,6 +25,14 @@ __kernel void product(__global const float *a, __global const float *b, __global
 }
 """
 
+# %%
+# Arrays to run it on and the right results, its parameters, and when the search ends:
+
+import numpy as np
+
+from mdhnp.tuning import duration, evaluations, kernel, parameter, space, stalled, tune
+
+N = 192
 a, b = np.random.default_rng(0).random((2, N, N), np.float32)
 product = kernel(
     f"#define N {N}\n{SOURCE}",
@@ -51,6 +54,8 @@ found = tune(product, every, start=start, abort=duration(2.5) | evaluations(100)
 # %%
 # What was found, beside one result a work-item. Each was compiled, and its result compared with NumPy's, before it was
 # timed by the device's clock.
+
+import matplotlib.pyplot as plt
 
 first = found.evaluations[0].cost
 print(f"{len(found.evaluations)} of {every.size} combinations, on {product.device.name}")

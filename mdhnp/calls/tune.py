@@ -23,7 +23,9 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
+from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.family import share
+from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
 from mdhnp.warning import warn
@@ -47,6 +49,7 @@ class Tuning:
         progress: bool | None = None,
         beside: Sequence[Device] = (),
         abort: Abort | None = None,
+        described: Callable[..., SpaceSearch] | None = None,
     ) -> None:
         self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
@@ -56,7 +59,7 @@ class Tuning:
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
-        self._how = budget, evaluations, seed, progress, beside, abort
+        self._how = budget, evaluations, seed, progress, beside, abort, described
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
@@ -167,14 +170,19 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     "the search: each measures other candidates at the same time, and the first one times the finalists. By default "
     "the device that the call runs on.",
     abort="Abort, optional: What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.",
+    space="Space, optional: Which schedules are tried beside the default one, as :func:`mdhnp.tuning.space` describes "
+    "them: parameters have names of fields of a :class:`mdhnp.tuning.Schedule`, with the number of the dimension or "
+    "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. By default all.",
+    technique="callable, optional: What proposes schedules, as :func:`mdhnp.tuning.tune` takes it. By default the cost "
+    "model and what was measured do, and of a `space` :class:`mdhnp.tuning.ModelGuided`.",
     returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
     "at this moment, and none where kernels compute nothing of the call.",
     raises={
-        "TypeError": "If there is no function, or `calls` beside one.",
+        "TypeError": "If there is no function, or `calls` beside one, or `space`, `technique` or `abort` is none.",
         "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, or "
         "another process is tuning all stages at this moment.",
         "ValueError": "If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named "
-        "twice.",
+        "twice; if `space` has a parameter that schedules have not, or no legal schedule.",
         "NoDeviceError": "If one of `devices` does not exist.",
     },
     notes="Candidates are built and run in processes of their own, on random arrays of their own; one that fails, "
@@ -195,13 +203,21 @@ def tune(
     progress: bool | None = None,
     devices: Sequence[Any] | None = None,
     abort: Any = None,
+    space: Any = None,
+    technique: Any = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
     each = _calls(function, args, kwargs, calls)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
+    if space is not None and not isinstance(space, Space):
+        raise TypeError(f"tune: space: takes what mdhnp.tuning.space gives, not {space!r:.80}")
+    if technique is not None and not callable(technique):
+        raise TypeError(f"tune: technique: takes one as mdhnp.tuning.RandomSearch, not {technique!r:.80}")
+    steered = space is not None or technique is not None
+    described = partial(SpaceSearch, space=space, technique=technique) if steered else None
     team = _equal(devices) if devices is not None else ()
-    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort)
+    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, described)
     with use(team[0]) if team else nullcontext():
         try:
             for call in each:

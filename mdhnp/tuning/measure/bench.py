@@ -27,7 +27,7 @@ from mdhnp.runtime.pending import LaunchError, synchronize
 from mdhnp.runtime.programs import BuildError, build, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.cache.records import Measurement, Status
 from mdhnp.tuning.measure.check import drawn, is_close
 from mdhnp.tuning.measure.turns import by_turns
 
@@ -130,22 +130,13 @@ class Bench:
         try:
             program = generate([self.stage], [schedule], self.device.caps, default)
             return bytes(build(self.device, program.source, keep=False).binaries[0])
-        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
-            return Measurement(schedule, None, "illegal", str(error)[:500])
-        except BuildError as error:
-            return Measurement(schedule, None, "build", str(error)[:500])
-        except MemoryError as error:
-            return Measurement(schedule, None, "crash", str(error)[:500])
+        except (IllegalSchedule, BuildError, MemoryError) as error:
+            return _failed(schedule, error)
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
         """Build, if there is no binary, check, time; every failure is an answer."""
         try:
             plan = self._plan(schedule, binary)
-        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
-            return Measurement(schedule, None, "illegal", str(error)[:500])
-        except (BuildError, LaunchError, MemoryError) as error:
-            return Measurement(schedule, None, "build", str(error)[:500])
-        try:
             if schedule not in self._checked:
                 if not self._is_right(plan):
                     return Measurement(schedule, None, "wrong", "the result differs from the default schedule's")
@@ -160,8 +151,8 @@ class Bench:
             runs = runs_after(first, in_a_row=self.device.own_memory)
             seconds = self._again(plan, runs, searching=best is not None)
             return Measurement(schedule, seconds or first, "ok", "")
-        except (LaunchError, MemoryError) as error:
-            return Measurement(schedule, None, "crash", str(error)[:500])
+        except (IllegalSchedule, BuildError, LaunchError, MemoryError) as error:
+            return _failed(schedule, error)
 
     def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
         """Give the seconds of a call by each schedule, as :func:`mdhnp.tuning.measure.turns.by_turns` does."""
@@ -213,6 +204,12 @@ class Bench:
         if plan.resident:
             synchronize(self.device)
         return time.perf_counter() - begin
+
+
+def _failed(schedule: Schedule, error: Exception) -> Measurement:
+    """Give what is known of a schedule that did not compile, or did not run; an illegal one's second kernel is."""
+    known: dict[type[Exception], Status] = {IllegalSchedule: "illegal", BuildError: "build"}
+    return Measurement(schedule, None, known.get(type(error), "crash"), str(error)[:500])
 
 
 def _seen(flat: Array, v: View) -> Array:

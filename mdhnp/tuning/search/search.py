@@ -34,28 +34,11 @@ _EXPLORE = 0.1
 _FAILURE = 4.0
 
 
-class Search:
-    """Proposes schedules for one stage in canonical form; `start` is measured first, then what is `known` to be good.
+class Told:
+    """The times of schedules, as they were told."""
 
-    Same seed and same measurements, same proposals.
-    """
-
-    def __init__(
-        self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0, known: Sequence[Schedule] = ()
-    ) -> None:
-        self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
-        self._listed = None if isinstance(h, MdHom) else list(candidates(h, caps))
-        self._rng = np.random.default_rng(seed)
+    def __init__(self) -> None:
         self._times: dict[Schedule, float | None] = {}
-        self._asked: set[Schedule] = set()
-        self._old: set[Schedule] = set()
-        several = caps.kind == "gpu" and self._listed is None
-        likely = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
-        pool, plain = [s for s in likely if s.atom], [s for s in likely if not s.atom]
-        self._matrices = Matrices(self._access, caps, pool)
-        shortlist = [s for s in self._shortlist() if s != start]
-        first = [start, *known, *pool[:_FIRST], *plain, *shortlist[:_FIRST]]
-        self._first, self._rest = list(dict.fromkeys(first)), [s for s in shortlist[_FIRST:] if s not in known]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:
@@ -65,6 +48,39 @@ class Search:
 
     def finalists(self, count: int) -> list[Schedule]:
         return self._ranked()[:count]
+
+    def tell(self, schedule: Schedule, seconds: float | None) -> None:
+        """Report a schedule's time, or None if it failed."""
+        self._times[schedule] = seconds
+
+    def _ranked(self) -> list[Schedule]:
+        """Schedules that worked, fastest first, equal ones in the order they were told."""
+        worked = [(t, n, s) for n, (s, t) in enumerate(self._times.items()) if t is not None]
+        return [s for _, _, s in sorted(worked)]
+
+
+class Search(Told):
+    """Proposes schedules for one stage in canonical form; `start` is measured first, then what is `known` to be good.
+
+    Same seed and same measurements, same proposals.
+    """
+
+    def __init__(
+        self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0, known: Sequence[Schedule] = ()
+    ) -> None:
+        super().__init__()
+        self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
+        self._listed = None if isinstance(h, MdHom) else list(candidates(h, caps))
+        self._rng = np.random.default_rng(seed)
+        self._asked: set[Schedule] = set()
+        self._old: set[Schedule] = set()
+        several = caps.kind == "gpu" and self._listed is None
+        likely = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
+        pool, plain = [s for s in likely if s.atom], [s for s in likely if not s.atom]
+        self._matrices = Matrices(self._access, caps, pool)
+        shortlist = [s for s in self._shortlist() if s != start]
+        first = [start, *known, *pool[:_FIRST], *plain, *shortlist[:_FIRST]]
+        self._first, self._rest = list(dict.fromkeys(first)), [s for s in shortlist[_FIRST:] if s not in known]
 
     def ask(self) -> Schedule | None:
         """A schedule that was not measured yet, or not by this search; None when nothing new can be found.
@@ -79,9 +95,8 @@ class Search:
         return candidate
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
-        """Report a schedule's time, or None if it failed."""
         self._asked.add(schedule)
-        self._times[schedule] = seconds
+        super().tell(schedule, seconds)
 
     def resume(self, log: Iterable[tuple[Schedule, float | None]]) -> None:
         """Go on from what earlier searches measured, before anything is asked.
@@ -96,11 +111,6 @@ class Search:
         self._old = set(last)
         self._first = [start, *again, *(s for s in first if s not in self._old)]
         self._rest = [s for s in self._rest if s not in self._old]
-
-    def _ranked(self) -> list[Schedule]:
-        """Schedules that worked, fastest first, equal ones in the order they were told."""
-        worked = [(t, n, s) for n, (s, t) in enumerate(self._times.items()) if t is not None]
-        return [s for _, _, s in sorted(worked)]
 
     def _shortlist(self) -> list[Schedule]:
         """The samples the model likes best, at most two of a kind."""

@@ -19,7 +19,7 @@ from mdhnp.documentation import public
 from mdhnp.mdh import Computation
 from mdhnp.process import process
 from mdhnp.runtime.devices import Device, equal_devices
-from mdhnp.schedule import Schedule
+from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.system import cores
@@ -30,6 +30,7 @@ from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
+from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
@@ -49,6 +50,7 @@ _BUILDERS, _GPU_BUILDERS = 4, 8
 _searching = process.lock(reentrant=False)
 _searcher: int | None = None
 
+_Described = Callable[[Computation, DeviceCaps, Schedule, int], SpaceSearch]
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
 
@@ -116,12 +118,14 @@ def tune_stage(
     progress: bool | None = None,
     beside: Sequence[Device] = (),
     abort: Abort | None = None,
+    described: _Described | None = None,
 ) -> tuple[Tuned | None, bool]:
     """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
 
-    Takes what :func:`mdhnp.tune` takes, and devices equal to `device` that measure `beside` it; no number of
-    evaluations means as many as there is time for. By default a progress bar is shown by the main thread on a
-    terminal. Gives what that brought, None where another one holds the claim, and whether the user stopped it.
+    Takes what :func:`mdhnp.tune` takes, devices equal to `device` that measure `beside` it, and what searches a space
+    that is `described`; no number of evaluations means as many as there is time for. By default a progress bar is shown
+    by the main thread on a terminal. Gives what that brought, None where another one holds the claim, and whether the
+    user stopped it.
     """
     if progress is None:
         progress = sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
@@ -131,7 +135,7 @@ def tune_stage(
         return None, False
     try:
         team = team_of(h, (device, *beside), budget, seed)
-        return _Tuning(h, device, known, owner, budget, evaluations, seed, abort).run(team, progress)
+        return _Tuning(h, device, known, owner, budget, evaluations, seed, abort, described).run(team, progress)
     finally:
         known.release(key, owner)
 
@@ -158,13 +162,16 @@ class _Tuning:
     def __init__(
         self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None,
         seed: int, abort: Abort | None,
+        described: _Described | None,
     ) -> None:  # fmt: skip
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)
         start = default(h, device.caps)
         shared = family_schedule(h, device)
         likely = [*([] if shared is None else [shared]), *similar(h, device)]
-        self._search = Search(h, device.caps, start, seed, likely)
+        self._search = (
+            described(h, device.caps, start, seed) if described else Search(h, device.caps, start, seed, likely)
+        )
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         #: What is in use: calls go on with it if nothing is faster.

@@ -1,0 +1,122 @@
+"""The search of a call's schedules in a space that parameters describe, by any technique."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_tuning_search import CAPS, GPU, gemm, stages
+
+import mdhnp
+from mdhnp.mdh import MdHom
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.default import default
+from mdhnp.tuning import (
+    DifferentialEvolution,
+    Exhaustive,
+    ModelGuided,
+    RandomSearch,
+    SimulatedAnnealing,
+    Space,
+    duration,
+    evaluations,
+    parameter,
+    space,
+)
+from mdhnp.tuning.search.described import SpaceSearch
+
+TECHNIQUES: list[Any] = [Exhaustive, RandomSearch, SimulatedAnnealing, DifferentialEvolution, ModelGuided]
+
+
+def searched(
+    h: MdHom, caps: DeviceCaps, every: Space | None, technique: Any = None, count: int = 400
+) -> list[Schedule]:
+    """Ask and tell with times that only the schedule decides; the largest private tiles are the best."""
+    search, found = SpaceSearch(h, caps, default(h, caps), 0, every, technique), list[Schedule]()
+    while len(found) < count and (s := search.ask()) is not None:
+        found.append(s)
+        search.tell(s, 1e-3 / np.prod(s.private_tile))
+    return found
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_what_is_searched_is_what_parameters_describe(technique: Any) -> None:
+    h = gemm(70, 90, 110)
+    start = default(h, CAPS)
+    rows = parameter("private_tile_0", [2, 3, 5])
+    tile = parameter(
+        "local_tile_0", range(1, 71), lambda local_tile_0, private_tile_0: local_tile_0 % private_tile_0 == 0
+    )
+    wide = parameter("local_copies_1", [False, True])
+    first, *found = searched(h, CAPS, space(rows, tile, wide), technique)
+    assert first == start
+    assert len(set(found)) == len(found) > 20
+    for s in found:
+        assert s.private_tile[0] in (2, 3, 5) and s.local_tile[0] % s.private_tile[0] == 0
+        assert s.private_tile[1:] == start.private_tile[1:] and s.num_wi == start.num_wi
+        assert is_legal(h, s, CAPS)
+    assert {s.local_copies[1] is None for s in found} == {True, False}
+    if technique is Exhaustive:
+        assert len(found) == 2 * (35 + 23 + 14)
+
+
+@pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("name", stages())
+def test_a_technique_alone_searches_what_is_usual(name: str, caps: DeviceCaps) -> None:
+    h = stages()[name]
+    first, *found = searched(h, caps, None, RandomSearch, 30)
+    assert first == default(h, caps)
+    assert len(set(found)) == len(found) >= 10
+    assert all(is_legal(h, s, caps) for s in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "got"),
+    [
+        ("vector_width", 4, lambda s: s.vector_width),
+        ("results", "global", lambda s: s.results),
+        ("combine_on", "local", lambda s: s.combine_on),
+        ("private_copies_0", False, lambda s: s.private_copies[0]),
+        ("num_wi_0", 2, lambda s: s.num_wi[0]),
+    ],
+)
+def test_each_field_can_be_named(name: str, value: Any, got: Callable[[Schedule], Any]) -> None:
+    found = searched(gemm(70, 90, 110), CAPS, space(parameter(name, [value])))
+    assert got(found[-1]) == value
+
+
+def test_what_is_not_of_schedules_is_an_error() -> None:
+    h = gemm(70, 90, 110)
+    for name in ("local_tile_3", "local_tile", "tile_0", "local_copies_2", "second"):
+        with pytest.raises(ValueError, match=f"tune: space: '{name}' is none of .*local_tile_0, local_tile_1"):
+            searched(h, CAPS, space(parameter(name, [1])))
+    with pytest.raises(mdhnp.IllegalSchedule, match="local_tile: 71 in dimension 0 of extent 70"):
+        searched(h, CAPS, space(parameter("local_tile_0", [71, 71.0])))
+    with pytest.raises(mdhnp.IllegalSchedule, match="vector_width: 3 is none of 1, 2, 4, 8, 16"):
+        searched(h, CAPS, space(parameter("vector_width", [3])))
+
+
+def test_a_call_is_tuned_so(device: Device) -> None:
+    a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
+    every = space(parameter("local_tile_2", [7, 14, 35]), parameter("num_wg_0", [1]))
+    with mdhnp.config(host="never"):
+        (found,) = mdhnp.tune(
+            mdhnp.matmul, a, b, space=every, technique=Exhaustive, abort=duration(60), budget=60.0, progress=False
+        )
+        used = mdhnp.explain(mdhnp.matmul, a, b).schedules
+    start, *others = found.measurements
+    assert {m.schedule.local_tile[2] for m in others} <= {7, 14, 35}
+    assert {m.status for m in others} <= {"ok", "slow"} and len(others) >= 2
+    assert all(m.schedule == replace(m.schedule, num_wi=start.schedule.num_wi) for m in others)
+    assert used == (found.schedule,)
+
+
+@pytest.mark.parametrize("given", [{"space": 3}, {"space": {"local_tile_0": [1]}}, {"technique": "random"}])
+def test_what_is_neither_space_nor_technique(given: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=rf"tune: {next(iter(given))}: takes"):
+        mdhnp.tune(mdhnp.dot, [1.0], [1.0], abort=evaluations(2), **given)
