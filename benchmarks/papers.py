@@ -17,9 +17,10 @@ from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
 from benchmarks.cpu import run as run_cpu
+from benchmarks.rows import seconds_text
 from benchmarks.tuning import empty_cache
 
-__all__ = ["EXPERIMENTS", "draw", "measure", "missing", "names_of", "run", "speedups"]
+__all__ = ["CAPTION", "EXPERIMENTS", "draw", "measure", "missing", "names_of", "run", "speedups", "table"]
 
 Row = dict[str, Any]
 
@@ -39,6 +40,12 @@ EXPERIMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "data mining": (("prl-2^15", "prl-febrl4"), ()),
 }
+
+
+CAPTION = (
+    "Whole calls, tuned for 10 s a kernel, beside the fastest of today's peers; ratio: the peer's time over ours, the "
+    "median of rounds by turns, and its quartiles."
+)
 
 
 def names_of(kind: str) -> list[str]:
@@ -99,6 +106,25 @@ def speedups(row: Row) -> dict[str, float]:
         return {peer["name"]: peer["ratio"] for peer in row["peers"]}
     ours = row.get("tuned") or row.get("prepared") or {}
     return {row["peer"]["name"]: ours["ratio"]} if row.get("peer") and "ratio" in ours else {}
+
+
+def table(results: Row) -> tuple[list[str], list[list[str]]]:
+    """Give a line for each case that a peer was measured beside, in the order of the experiments."""
+    rows, lines = {row["case"]: row for row in results["rows"]}, list[list[str]]()
+    for title, kinds in EXPERIMENTS.items():
+        for name in [name for cases in kinds for name in cases if name in rows]:
+            row = rows[name]
+            if "peers" in row:
+                peer = min(row["peers"], key=lambda each: each["ratio"])
+                ours, its, beside = peer["ours_seconds"], peer["peer_seconds"], peer
+            else:
+                beside, peer = row["tuned"], row["peer"]
+                ours, its = beside["seconds"], peer["seconds"]
+            by = ", by NumPy" if row.get("hosted") else ""
+            ratio = "{:.2f} ({:.2f}–{:.2f})".format(beside["ratio"], *beside["quartiles"])
+            seconds = [seconds_text(its), seconds_text(ours) + by]
+            lines.append([title, row["title"], row["extents"], peer["name"], *seconds, ratio])
+    return ["experiment", "call", "extents", "best peer", "its time", "ours", "ratio"], lines
 
 
 def draw(results: Row, path: Path) -> None:

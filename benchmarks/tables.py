@@ -3,7 +3,8 @@
 Takes names of tables and devices; measures each table in a process of its own and keeps header, lines and a stamp
 (version, commit, day, machine, runtimes, peers' versions) in docs/tables/cpu.json. README.md and pages of docs/ have
 marks, ``<!-- table NAME -->`` to ``<!-- end NAME -->``, between which `render` writes them. Tables of a GPU come from
-docs/tables/gpu.json, which ``python -m benchmarks gpu --json`` makes on another machine.
+docs/tables/gpu.json, which ``python -m benchmarks gpu --json`` makes on another machine, those of the papers'
+experiments from files that ``python -m benchmarks papers --json`` makes.
 """
 
 import json
@@ -17,12 +18,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report, suites
+from benchmarks import papers, report, suites
 
 __all__ = ["CPU", "GPU", "PAGES", "ROOT", "TABLES", "Table", "content", "marks", "measure", "render"]
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU, GPU = (ROOT / "docs" / "tables" / name for name in ("cpu.json", "gpu.json"))
+#: Files of the papers' experiments, by the name in a page's mark.
+PAPERS = {f"papers {kind}": ROOT / "docs" / "tables" / f"papers_{kind}.json" for kind in ("cpu", "gpu")}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
@@ -107,6 +110,23 @@ def _stamp(specs: Sequence[str], peers: Sequence[str]) -> dict[str, str]:
     }
 
 
+def _stamp_of(results: dict[str, Any]) -> dict[str, str]:
+    """Give the stamp of a file of rows, all of one device."""
+    about, device = results["machine"], results["rows"][0]["device"]
+    versions, cores, on_gpu = about["versions"], f", {about['cores']} cores", device["kind"] == "gpu"
+    if on_gpu:
+        gpu = about["gpu"]
+        peers = f"PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}"
+    else:
+        peers = ", ".join(f"{name} {versions[name]}" for name in TABLES["cpu"].peers)
+    return {
+        "version": versions["mdhnp"], "commit": about["commit"], "day": about["date"],
+        "machine": f"{device['name']}{'' if on_gpu else cores}, {about['system']}",
+        "runtimes": "driver " + device["driver"] if on_gpu else f"{device['platform']} {device['driver']}",
+        "peers": peers, "python": about["python"],
+    }  # fmt: skip
+
+
 def _read(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
@@ -126,19 +146,16 @@ def content() -> dict[str, tuple[str, dict[str, str]]]:
         text = report.markdown_table(kept["header"], kept["lines"])
         caption = TABLES[name].caption
         found[name] = "\n\n".join([caption, text, _under(kept["stamp"])]), kept["stamp"]
-    results = _read(GPU)
-    if results:
+    if results := _read(GPU):
         from benchmarks.gpu.cases import GPU_CASES
 
-        about, gpu = results["machine"], results["machine"]["gpu"]
-        stamp = {
-            "version": about["versions"]["mdhnp"], "commit": about["commit"], "day": about["date"],
-            "machine": f"{results['rows'][0]['device']['name']}, {about['system']}",
-            "runtimes": "driver " + results["rows"][0]["device"]["driver"],
-            "peers": f"PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}", "python": about["python"],
-        }  # fmt: skip
+        stamp = _stamp_of(results)
         for mark, caption, header, lines in report.tables(results, [*GPU_CASES]):
             found[mark] = "\n\n".join([caption, report.markdown_table(header, lines), _under(stamp)]), stamp
+    for mark, path in PAPERS.items():
+        if results := _read(path):
+            stamp, text = _stamp_of(results), report.markdown_table(*papers.table(results))
+            found[mark] = "\n\n".join([papers.CAPTION, text, _under(stamp)]), stamp
     return found
 
 

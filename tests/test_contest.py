@@ -38,9 +38,9 @@ class Simulated:
 
     def __init__(
         self, seconds: Sequence[float], rest: float, draw: Callable[[float], float], patch: pytest.MonkeyPatch,
-        ratios: Sequence[float] | None = None, spent: float = 0.3,
+        ratios: Sequence[float] | None = None, spent: float = 0.3, slowed: float = 2.0,
     ) -> None:  # fmt: skip
-        self.clock, self.draw, self.rest = 0.0, draw, rest
+        self.clock, self.draw, self.rest, self.slowed = 0.0, draw, rest, slowed
         patch.setattr(contests, "time", SimpleNamespace(perf_counter=lambda: self.clock))
         self.plans = [Fake(s) for s in seconds]
         self.won: Plan | None = None
@@ -65,7 +65,7 @@ class Simulated:
         if fake is self.plans[0]:
             self.usual_until = self.clock + seconds + self.rest
         elif self.clock < self.usual_until:  # threads of NumPy's still spin
-            seconds *= 2
+            seconds *= self.slowed
         self.clock += seconds
         self.spent, self.calls = self.spent + seconds, self.calls + 1
         excess = 0.0 if fake is self.plans[0] else max(seconds - self.plans[0].seconds, 0.0)
@@ -135,6 +135,25 @@ def test_without_noise_the_faster_wins_and_ties_keep_the_plan_in_use(
 
         simulated.run(check)
         assert (simulated.won is simulated.plans[1]) == (ratio < 0.97)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.8, 1.4, 20.0])
+@pytest.mark.parametrize("slowed", [3.0, 10.0, 50.0])
+@pytest.mark.parametrize("usual", [2e-4, 1e-3])
+def test_calls_that_many_threads_disturb_say_nothing_of_a_plan(
+    usual: float, slowed: float, ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on 16 cores, all of which NumPy's threads take for a while."""
+    simulated = Simulated([usual, ratio * usual], 0.13, lambda seconds: seconds, monkeypatch, slowed=slowed)
+    most = 0.0
+
+    def check(excess: float) -> None:
+        nonlocal most
+        most = max(most, excess)
+        assert simulated.lost <= SHARE * simulated.spent + most + 1e-12
+
+    simulated.run(check)
+    assert simulated.won is simulated.plans[ratio < 1.0]
 
 
 @pytest.mark.parametrize(("ratio", "known", "calls"), [(0.4, 0.4, 4), (0.4, 1.0, 12), (0.6, 0.4, 12), (0.4, 0.6, 12)])

@@ -37,7 +37,8 @@ _FEW = _ROUNDS[1][0]
 #: threads, which the first one wakes, sleep again; and seconds that the short calls of a sample take together.
 _AWAKE, _FILL = 9e-4, 3e-4
 
-#: The part of its time that a plan is taken to lose while threads of another one take a core from it.
+#: The part of its time that a plan is taken to lose while threads of another one take a core from it, until it is seen
+#: to lose more: where they take all of 16 cores it loses nine tenths.
 _DISTURBED = 0.5
 
 
@@ -64,6 +65,7 @@ class _Arm:
         self.plan, self.runs, self.ratio, self.known = plan, runs, ratio, ratio
         self.times: list[float] = []
         self.cut = False  # whether a turn was cut short after few samples
+        self.price = 0.0  # seconds that a turn is to lose at least
 
     @property
     def seconds(self) -> float:
@@ -101,7 +103,7 @@ class Contest(Watcher):
 
     def _begin(self, arm: _Arm) -> None:
         """Begin a turn: its calls, the samples of those that count, and the calls of the next sample."""
-        self._arm, self._since = arm, time.perf_counter()
+        self._arm, self._since, self._before = arm, time.perf_counter(), self._lost
         self._all, self._samples, self._next_one = list[float](), list[float](), list[float]()
 
     @property
@@ -136,10 +138,13 @@ class Contest(Watcher):
                 return
             elif len(self._all) < _FEW and not arm.cut:  # the surplus is gone, maybe by something else's fault
                 arm.cut = True
+            elif not self._samples and seconds < self._rest:  # this tells the disturbance, not what the plan takes
+                arm.price = 2.0 * (self._lost - self._before)
             else:  # next time all of the turn must fit into it
-                arm.ratio = max(arm.ratio, median(self._all) / self._usual)
-                if arm.ratio > _ROUNDS[0][1] / (1 - _DISTURBED * bool(self._rest)):
-                    arm.times = self._all
+                seen = self._samples if self._samples and self._rest else self._all
+                arm.ratio = max(arm.ratio, median(seen) / self._usual)
+                if arm.ratio > _ROUNDS[0][1]:
+                    arm.times = seen
                     self._leave_out(arm)
         self._next(entry)
 
@@ -166,7 +171,7 @@ class Contest(Watcher):
         slower = lasts * max(1.0 - 1.0 / arm.ratio, 0.0)
         # One that takes less than half of the usual time loses nothing to that one even then.
         disturbed = max(1.0 - (1.0 - _DISTURBED) / arm.ratio, 0.0) * self._rest
-        price = 0.0 if arm is self._used else slower + disturbed
+        price = 0.0 if arm is self._used else max(slower + disturbed, arm.price)
         return self._lost + price <= _SHARE * self._spent.seconds
 
     def _leave_out(self, arm: _Arm) -> None:
