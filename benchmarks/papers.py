@@ -137,7 +137,7 @@ def draw(results: Row, path: Path) -> None:
         for title, (cpu, gpu) in EXPERIMENTS.items()
     }
     shown = {title: cases for title, cases in shown.items() if cases}
-    figure = Figure(figsize=(11, 3.2 * len(shown)), layout="constrained")
+    figure = Figure(figsize=(13, 3.2 * len(shown)), layout="constrained")
     for panel, (title, cases) in zip(figure.subplots(len(shown), squeeze=False).flat, shown.items(), strict=True):
         peers = list(dict.fromkeys([peer for each in cases.values() for peer in each]))
         width = 0.8 / len(peers)
@@ -148,5 +148,5 @@ def draw(results: Row, path: Path) -> None:
         panel.axhline(1.0, color="grey", linewidth=0.6)
         panel.set(title=title, yscale="log", ylabel="peer's time over ours")
         panel.set_xticks([at + 0.4 - width / 2 for at in range(len(cases))], list(cases), rotation=20)
-        panel.legend(fontsize="small", ncols=4)
+        panel.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=90)
