@@ -140,12 +140,37 @@ def test_sums_of_one_operand_alone_come_first(text, dtypes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shapes", "dtype", "first"),
+    [
+        ("a,ab->a", [(40,), (40, 900)], "f4", False),  # one einsum adds, and multiplies sums of rows
+        ("ab,cab->ab", [(2, 3000), (3, 2, 3000)], "f8", False),
+        ("b,cab->a", [(6,), (90, 293, 6)], "f4", True),  # where one einsum has rows of 6
+        ("ab,ac->a", [(40, 200), (40, 100)], "i4", True),
+        ("a,ab->a", [(40,), (40, 900)], "c8", True),  # products of complex numbers take longer than their sums
+    ],
+)
+def test_operands_are_summed_first_where_that_saves_time(
+    text: str, shapes: Any, dtype: str, first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    monkeypatch.setattr(numpy_tier, "einsum", lambda *given, **kwargs: made.append(1) or np.einsum(*given, **kwargs))
+    arrays = [RNG.integers(0, 4, shape).astype(dtype) for shape in shapes]
+    function = numpy_function(bound(text, *arrays))
+    assert function is not None
+    np.testing.assert_array_equal(function.compute(*arrays), np.einsum(text, *arrays))
+    assert (len(made) > 1) == first
+
+
+@pytest.mark.parametrize(
     ("text", "shapes", "dtype", "name"),
     [
         ("ab->a", [(2000, 39)], "f4", "numpy.einsum"),  # ufuncs begin anew with each row
         ("ab->a", [(300, 64)], "c8", "numpy.einsum"),
         ("ab->a", [(300, 65)], "c8", "numpy.add.reduce"),  # which adds more exactly than one after the other
         ("ab->a", [(30, 1000)], "f4", "numpy.add.reduce"),
+        ("ab->b", [(1000, 30)], "f4", "numpy.einsum"),  # both add one after the other
+        ("abc->b", [(40, 20, 60)], "f4", "numpy.einsum"),
+        ("abc->c", [(40, 60, 20)], "c8", "numpy.einsum"),
         ("a,b->ab", [(60,), (70,)], "f8", "numpy.multiply"),
         ("a,b->ab", [(60,), (70,)], "i8", "numpy.einsum"),
         ("a,b->ab", [(60,), (70,)], "c8", "numpy.multiply"),

@@ -6,6 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -111,7 +112,8 @@ class Entry:
         seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
         self.host = getattr(plan, "host", None) if seen else None
         if self.host is not None and not (self._take is self._give is None):
-            self.host = _of_operands(self.host[0], self._take, self._give), self.host[1]
+            (compute, calls), take, give = self.host, self._take or tuple, self._give or itemgetter(0)
+            self.host = (lambda *operands: give((compute(*take(operands)),))), calls
         self.unseen = None if watcher is None else _EACH - 1
 
     def run(self, operands: Sequence[Array]) -> Any:
@@ -130,13 +132,3 @@ class Entry:
         if self._give is not None:
             return self._give(results)
         return scalar(results[0]) if results else ()
-
-
-def _of_operands(
-    compute: Callable[..., Any],
-    take: Callable[[Sequence[Array]], Sequence[Array]] | None,
-    give: Callable[[Sequence[Any]], Any] | None,
-) -> Callable[..., Any]:
-    """Have a function take a call's operands, and give what the user gets."""
-    taking = compute if take is None else lambda *operands: compute(*take(operands))
-    return taking if give is None else lambda *operands: give((taking(*operands),))

@@ -7,7 +7,7 @@ scans ufuncs (`ufuncs.py`). It must not know devices.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import inf, prod
 from os import cpu_count
 from typing import Any
@@ -68,16 +68,20 @@ def _suits_einsum(h: MdHom, text: str) -> bool:
     """Whether an einsum, or BLAS, is to compute what ufuncs may be able to, too.
 
     Ufuncs begin anew with every row that they sum, and with every row of an outer product: einsums of rows of 8 take a
-    quarter of their time, of outer products of integers half (but not where the result is so large that
-    ufuncs compute it block by block; and einsums add to 0, so that -0.0 becomes 0.0).
+    quarter of their time, sums along other axes than the last ones two thirds, outer products of integers half (but not
+    where these are so large that ufuncs compute block by block; and einsums add to 0, so that -0.0 becomes 0.0).
     """
     dtype, dims, result = h.outputs[0].dtype, h.dims("pw"), h.outputs[0].element_bytes
     if not dims:
         outer = len(h.inputs) == 2 and max([v.element_bytes for v in h.inputs]) < result < LARGE
         return outer and dtype.kind in "iu" and {v.dtype for v in h.inputs} == {dtype}
-    # Einsums add complex numbers one after the other.
-    row = ROW // 8 if dtype.kind == "c" else ROW
-    return "," in text or h.points < MANY or prod([h.extents[d] for d in dims]) <= row
+    if "," in text or h.points < MANY:
+        return True
+    # Einsums add complex numbers one after the other. Along other axes ufuncs add one after the other, too.
+    kept, read = text.partition("->")[2], h.inputs[0]
+    axes = sorted(zip(map(abs, read.strides), read.shape, text, strict=False))
+    row = prod([size for _, size, _ in takewhile(lambda axis: axis[2] not in kept, axes)])
+    return row <= (ROW // 8 if dtype.kind == "c" else ROW)
 
 
 def seconds_by_numpy(function: NumpyFunction | None) -> float:
@@ -97,7 +101,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     """Return an einsum whose result is new and C-contiguous; NumPy chooses the layout in which it is fastest."""
     terms, _, output = text.partition("->")
     dtype, sums = h.outputs[0].dtype, {*terms} - {*output, ","}
-    alone = [n for n in sums if terms.count(n) == 1]
+    alone = [] if _is_read_once(h, terms, output) else [n for n in sums if terms.count(n) == 1]
     product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
     walked = h.points // FAST if sums and "," not in terms else h.points
@@ -109,8 +113,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
     elif alone and _sums_come_first(h, terms, alone):
-        compute = _product_of_sums(terms, output, alone)
-        walked = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
+        compute, walked = _product_of_sums(terms, output, alone), _elements(h)
     elif "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED and (alone or _shrinks(h, terms, output)):
         compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
     elif len(output) > 1:  # else it is contiguous, or a scalar
@@ -135,6 +138,18 @@ def _extents(h: MdHom, terms: str) -> dict[str, int]:
     return dict(zip(terms.replace(",", ""), [n for v in h.inputs for n in v.shape], strict=True))
 
 
+def _elements(h: MdHom) -> int:
+    return sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
+
+
+def _is_read_once(h: MdHom, terms: str, output: str) -> bool:
+    """Whether one einsum of real numbers takes the least time: of few points, and not in rows of a shorter sum."""
+    if h.outputs[0].dtype.kind == "c" or h.points >= 2 * _elements(h):
+        return False
+    last = max(zip(terms.split(","), h.inputs, strict=True), key=lambda each: prod(each[1].shape))[0][-1:]
+    return terms.count(last) == 1 or last in output
+
+
 def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
     """Whether each operand of a product is to be summed before over the labels of no other one, `alone`.
 
@@ -142,8 +157,7 @@ def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
     """
     if "," not in terms or h.points < _SUMMED_FIRST or {v.dtype for v in h.inputs} != {h.outputs[0].dtype}:
         return False
-    elements = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
-    return prod([size for n, size in _extents(h, terms).items() if n not in alone]) <= elements
+    return prod([size for n, size in _extents(h, terms).items() if n not in alone]) <= _elements(h)
 
 
 def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # some of which load OpenCL
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
 
-#: Estimated seconds below which what Python adds to a call of NumPy's, 0.5 µs, is a twentieth of it at least.
+#: Estimated seconds below which launches of several kernels take longer; up to ten times as many 1 µs matters.
 BRIEF = 1e-5
 
 
@@ -113,7 +113,7 @@ class ByNumpy(Leaf):
     @property
     def brief(self) -> bool:
         """Whether calls take so little, by estimate, that they are noted several at a time."""
-        return seconds_by_numpy(self.function) < BRIEF
+        return seconds_by_numpy(self.function) < 10 * BRIEF
 
     def run(self, arrays: Sequence[Array]) -> Results:
         if observe.blocks:

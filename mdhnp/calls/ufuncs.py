@@ -104,16 +104,18 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
         return found if shape else found[()]
 
     natural = full if h.dims("ps") else tuple([h.extents[d] for d in kept if d is not None])
-    itself = plain and len(h.accesses) == 1 and scalar.body[scalar.results[0]].op == "param"
+    itself = len(h.accesses) == 1 and scalar.body[scalar.results[0]].op == "param"
     best: Compute = compute
     ordered = isinstance(values, partial) or (small and final.body[final.results[0]].op not in _VIEWS)
     # Operands all of which lack axes of one element give a result without them.
     complete = any([len(h.inputs[n].accesses[access]) == len(dims) for n, access in h.accesses])
-    if plain and combine is ending is None and ordered and full == shape and complete:
+    if copy and itself and combine is ending is None and full == shape and (turned := views[0][1]):
+        best = lambda a: turned(a).copy()  # noqa: E731
+    elif plain and combine is ending is None and ordered and full == shape and complete:
         best = values
     elif plain and combine and ending and small and final.body[final.results[0]].op not in _VIEWS:
         best = lambda *arrays: ending(combine(values(*arrays)), *arrays).reshape(shape)  # noqa: E731
-    elif itself and h.operator and combine and ending is None and natural == shape and len(shape) < 2:
+    elif plain and itself and h.operator and combine and ending is None and natural == shape and len(shape) < 2:
         best = combine  # whose result is contiguous, or a scalar
     silent = [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
     walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // FAST
@@ -234,9 +236,9 @@ def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Co
     ranges = [slice(i.constant, i.constant + h.extents[i.dims()[0]]) if i.dims() else i.constant for i in indices]
     axes = tuple(sorted(range(len(moved)), key=lambda n: dims.index(moved[n])))
     spread = (*[slice(None) if d in moved else None for d in dims], ...)  # without axes a view, too, no scalar
-    along = [(d, n) for d, n in zip(dims, shape, strict=True) if d in moved]
-    if moved == [d for d, _ in along] and view.shape == tuple([n for _, n in along]):
-        return (lambda a: a[spread]), shape
+    if view.shape == tuple([h.extents[d] for d in moved if d is not None]):
+        ordered = moved == [d for d in dims if d in moved]
+        return (lambda a: a[spread]) if ordered else (lambda a: a.transpose(axes)[spread]), shape
     return (lambda a: a[(*ranges, ...)].transpose(axes)[spread]), shape
 
 
