@@ -1,6 +1,8 @@
 """SparseArrays: products, sums and patterns of entries that stay on a device, and what these are not for."""
 
+import copy
 import operator
+import pickle
 from typing import Any
 
 import numpy as np
@@ -95,7 +97,7 @@ def test_they_are_scipys_again(form: str, where: Device) -> None:
     np.testing.assert_array_equal(again.toarray(), matrix.toarray())
     again.data[:] = 0  # a copy
     if form == "bsr":
-        with pytest.raises(TypeError, match=r"blocks of a SparseArray are not transposed.*matrix\.T"):
+        with pytest.raises(TypeError, match=r"^SparseArray\.T: blocks of .* are not transposed.*matrix\.T"):
             there.T  # noqa: B018
         return
     assert (there.T.format, there.T.shape) == (matrix.T.format, matrix.T.shape)
@@ -121,6 +123,11 @@ def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
     assert not hasattr(there, "toarray")
     with pytest.raises(AttributeError, match=r"a SparseArray has no attribute 'toarray'; .* \.scipy\(\)"):
         there.toarray()
+    for name in ("shape", "format", "data", "indices", "indptr", "nnz", "other"):
+        with pytest.raises(AttributeError, match=f"^{name} of a SparseArray cannot be assigned"):
+            setattr(there, name, getattr(there, name, None))
+    for again in (copy.copy(there), pickle.loads(pickle.dumps(there))):
+        assert (again.scipy() != there.scipy()).nnz == 0
     for f in (np.add, np.multiply):
         with pytest.raises(TypeError, match=rf"{f.__name__}: a SparseArray does not support ufuncs .*einsum"):
             f(there, x)

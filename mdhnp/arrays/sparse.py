@@ -66,7 +66,7 @@ class SparseArray:
     #: Where entries are along the axis of their groups, once that was asked for.
     _along: Array | None
     #: Pieces of long rows, once these were asked for; of a matrix without long rows there are none.
-    _cut: tuple[Array, Array] | tuple[()] | None
+    _cut: tuple[Array, ...] | None
 
     def __init__(self, matrix: Any, *, device: Any = None) -> None:
         from mdhnp.runtime.devices import default_device, find_target  # which load OpenCL
@@ -83,43 +83,49 @@ class SparseArray:
             matrix.check_format(full_check=True)  # once: products read where the indices say
         except ValueError as error:
             raise ValueError(f"SparseArray: matrix: {error}") from None
-        self.format, self.shape = kind, tuple(matrix.shape)
-        count, self._along, self._cut = int(matrix.indptr[-1]), None, None
-        for name, elements in (
-            ("data", matrix.data[:count]), ("indices", matrix.indices[:count]), ("indptr", matrix.indptr),
-        ):  # fmt: skip
-            setattr(self, name, make(transfer.put(np.ascontiguousarray(elements), where), where))
+        count = int(matrix.indptr[-1])
+        parts = {"data": matrix.data[:count], "indices": matrix.indices[:count], "indptr": matrix.indptr}
+        there = {n: make(transfer.put(np.ascontiguousarray(part), where), where) for n, part in parts.items()}
+        self._set(format=kind, shape=tuple(matrix.shape), _along=None, _cut=None, **there)
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        """Raise AttributeError: kernels read where the indices say, which were looked at once."""
+        raise AttributeError(f"{name} of a SparseArray cannot be assigned; make another one of SciPy's matrix")
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        self._set(**state[1])
 
     def _like(self, data: Array, *, turned: bool = False) -> "SparseArray":
         """Give one with these entries at the same places, or, `turned`, of the transposed matrix."""
-        made = object.__new__(SparseArray)
-        made.data, made.indices, made.indptr = data, self.indices, self.indptr
-        made._along, made._cut = self._along, self._cut
-        made.format = {"csr": "csc", "csc": "csr"}[self.format] if turned else self.format
-        made.shape = (self.shape[1], self.shape[0]) if turned else self.shape
-        return made
+        like, format, shape = object.__new__(SparseArray), self.format, self.shape
+        if turned:
+            format, shape = {"csr": "csc", "csc": "csr"}[format], (shape[1], shape[0])
+        parts = {"data": data, "indices": self.indices, "indptr": self.indptr, "_along": self._along, "_cut": self._cut}
+        like._set(format=format, shape=shape, **parts)
+        return like
 
     def _places(self, *, along: bool) -> Array:
         """Give where entries are along the axis of their groups, or along the other one."""
         if along and self._along is None:
             ends = self.indptr.numpy()
             repeated = np.repeat(np.arange(len(ends) - 1, dtype=self.indices.dtype), np.diff(ends))
-            self._along = self._there(repeated)
+            self._set(_along=self._there(repeated))
         return self._along if along and self._along is not None else self.indices
 
     def _there(self, elements: "np.ndarray[Any, Any]") -> Array:
         return make(transfer.put(elements, self.device), self.device)
 
-    def _pieces(self) -> tuple[Array, Array] | tuple[()]:
+    def _pieces(self) -> tuple[Array, ...]:
         """Give which pieces are the first ones of rows, and where pieces begin; nothing if no row is long."""
         if self._cut is None:
             ends = self.indptr.numpy()
             lengths = np.diff(ends)
-            if lengths.max(initial=0) <= max(_LONG, _TIMES * ends[-1] // max(len(lengths), 1)):
-                self._cut = ()
-                return self._cut
-            first, begins = pieces(ends, _PIECE)
-            self._cut = self._there(first), self._there(begins)
+            long = lengths.max(initial=0) > max(_LONG, _TIMES * ends[-1] // max(len(lengths), 1))
+            self._set(_cut=tuple(map(self._there, pieces(ends, _PIECE))) if long else ())
         return self._cut
 
     def __repr__(self) -> str:
@@ -173,7 +179,7 @@ class SparseArray:
     def T(self) -> "SparseArray":
         """The transposed matrix of the same entries: in csc of one in csr, and the other way round."""
         if self.format == "bsr":
-            raise TypeError("blocks of a SparseArray are not transposed: make one of SciPy's matrix.T")
+            raise TypeError("SparseArray.T: blocks of a SparseArray are not transposed; make one of SciPy's matrix.T")
         return self._like(self.data, turned=True)
 
     @property
