@@ -290,6 +290,11 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
         known[names.index(name)] = value
     every = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
     indices = [(v, axis, i) for v, axis, i in every if not isinstance(i, Indirect)]
+    alone: dict[int, int] = {}
+    for v, axis, i in indices:
+        if (of := i.dim()) is not None and of not in known and alone.setdefault(of, v.shape[axis]) != v.shape[axis]:
+            lengths = f"{v.shape[axis]} elements, dimension {names[of]} has {alone[of]} elsewhere"
+            raise ValueError(f"{v.name}: axis {axis} has {lengths}")
     while True:
         found: dict[int, int] = {}
         beyond: dict[int, int] = {}  # by sums that may leave their array
@@ -306,12 +311,6 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
                 else:
                     others = sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
                     size = max((v.shape[axis] - 1 - i.constant - others) // coefficient + 1, 0)
-                # Some arrays have both extents along axes indexed by the dimension alone.
-                alone = {v.shape[axis] for v, axis, i in indices if i.dim() == d}
-                if d in found and found[d] != size and i.dim() == d and found[d] in alone:
-                    raise ValueError(
-                        f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere"
-                    )
                 found[d] = min(found.get(d, size), size)
         # Plain indices decide before sums such as p+r, whose other part they fix.
         plain_dims = {i.dims()[0] for _, _, i in indices if len(i.dims()) == 1 and i.dims()[0] in found}
