@@ -25,7 +25,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import largest_array
-from mdhnp.runtime.overlap import SliceJob, overlapped
+from mdhnp.runtime.overlap import overlapped
 from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
@@ -99,9 +99,7 @@ def sliced(request: Request, why: str) -> SlicedKernels | None:
         return None
     if device.own_memory and (found := _overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
-        return SlicedKernels(
-            h, _parts(views, found, why), pinned.maker(device, _outputs(h)), _side_by_side, request.own
-        )
+        return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), overlapped, request.own)
     if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
         return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)), own=request.own)
     return None
@@ -226,10 +224,6 @@ def _overlapping(h: Computation, device: Device) -> tuple[Part, ...]:
     won = min(cut / up + written / down, kernels) * (1 - 1 / parts)
     whole = read / up + kernels + written / down
     return stretches(h, parts) if won > max(_WON, _SHARE * whole) else ()
-
-
-def _side_by_side(device: Device, jobs: Sequence[tuple[Any, ...]]) -> None:
-    overlapped(device, [SliceJob(*job) for job in jobs])
 
 
 def _is_too_large(h: Computation, device: Device) -> bool:

@@ -192,7 +192,8 @@ def _joined(
             return partial(_put, maker([(view.shape, view.dtype)]))
         operator = h.combine[reduced].operator
         assert operator is not None
-        return partial(_add, getattr(np, operator.ufuncs[0]))
+        add = getattr(np, operator.ufuncs[0])
+        return lambda result, _, part: part if result is None else add(result, part, out=result)
     if reduced is not None:
         step = adding(h, reduced)
         return partial(_add_by_kernel, _by_kernel(call, step, into=False))
@@ -205,9 +206,9 @@ def _joined(
 
 
 def _by_kernel(call: "CallRequest", h: MdHom, *, into: bool) -> Entry:
-    layouts = tuple([
-        Layout(v.shape, tuple([v.dtype.itemsize * s for s in v.strides]), v.dtype.itemsize) for v in h.inputs
-    ])  # fmt: skip
+    layouts = tuple(
+        [Layout(v.shape, tuple([v.dtype.itemsize * s for s in v.strides]), v.dtype.itemsize) for v in h.inputs]
+    )
     begun = start(Request(call.function, h, layouts, call.devices, call.mode, into))
     assert begun is not None  # OpenCL is loaded, for arrays on a device
     return Entry(begun, None, tuple)
@@ -218,10 +219,6 @@ def _put(make: Callable[[], Sequence[Array]], result: Array | None, region: Regi
         (result,) = make()
     result[region] = part
     return result
-
-
-def _add(operator: np.ufunc, result: Array | None, region: Region, part: Array) -> Array:
-    return part if result is None else operator(result, part, out=result)
 
 
 def _put_by_kernel(

@@ -103,7 +103,7 @@ def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
 
 def _request(plan: Kernels | SlicedKernels, arrays: tuple[Any, ...], mode: Mode) -> Request:
     layouts = tuple(map(Layout.of, arrays))
-    mode = mode.of_views if _on(plan) else mode
+    mode = mode.of_views if isinstance(plan, Kernels) and plan.executable.resident else mode
     given = () if plan.own is None else arrays  # else temporaries would be held
     return Request("", plan.mdhom, layouts, plan.devices, mode, own=plan.own, given=given)
 
@@ -120,11 +120,6 @@ def _why_nothing(seen: Observed, left: Sequence[str]) -> str:
     if plans:
         return "it only moves elements into memory that was there"
     return "it calls no function of this package that has kernels"
-
-
-def _on(plan: Kernels | SlicedKernels) -> bool:
-    """Whether a plan computes on a device's own memory, of which nothing is copied and NumPy computes nothing."""
-    return isinstance(plan, Kernels) and plan.executable.resident
 
 
 def settle(request: Request) -> Prepared:

@@ -150,8 +150,4 @@ class SearchRewritings:
         return SearchResult(entries_of(tuning.keys), times=dict(measured(self.written, device)))
 
 
-def _describe(arrays: Any, written: Graph) -> Described:
-    return Described(rewriting(written).after, None, results, written=written)
-
-
-_FUSED = Routine("fuse", _describe)
+_FUSED = Routine("fuse", lambda _, written: Described(rewriting(written).after, None, results, written=written))

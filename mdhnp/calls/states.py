@@ -66,7 +66,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (comparing, installed, do.always, do.compare, comparing),
     (comparing, compared, do.always, do.settle, kernels),
     *[(state, failed, do.always, do.fail, final) for state in (building, comparing, kernels, searching, final)],
-]  # fmt: skip
+]
 
 _TABLE: dict[tuple[State, Event], list[Any]] = defaultdict(list)
 for _state, _event, *_transition in _ROWS:

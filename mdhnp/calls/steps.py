@@ -99,9 +99,9 @@ class CallRequest:
         layouts, requests, into = self.layouts(graph), [], self.described.into
         own = self.described.numpy if len(graph.steps) == 1 else None
         for step in graph.steps:
-            inputs = tuple([
-                contiguous_layout(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
-            ])  # fmt: skip
+            inputs = tuple(
+                [contiguous_layout(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
+            )
             h = at_precision(step.mdhom, self.mode)
             numpy = known_to_numpy(h, self.mode, into=into, own=own)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy, own))
@@ -213,9 +213,9 @@ class InSteps:
         last = {p: n for n, item in enumerate(items) for p, _ in item.reads if p not in results}
         made = [p for item in items for p in item.made]
         self._results, self._count = tuple(results), max([*made, *results]) + 1
-        self._items = tuple([
-            (*item, tuple([p for p, at in last.items() if at == n and p in made])) for n, item in enumerate(items)
-        ])  # fmt: skip
+        self._items = tuple(
+            [(*item, tuple([p for p, at in last.items() if at == n and p in made])) for n, item in enumerate(items)]
+        )
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         """Compute all of them; a temporary goes when it was read for the last time."""

@@ -52,7 +52,7 @@ class Switches:
                 known = [(sys.modules.get(module), name, choose) for module, name, choose in self.table]
                 self.installed = [
                     (m, name, _Switch(getattr(m, name), choose)) for m, name, choose in known if m and hasattr(m, name)
-                ]  # fmt: skip
+                ]
                 for module, name, switch in self.installed:
                     setattr(module, name, switch)
             elif not self.blocks:

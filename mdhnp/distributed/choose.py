@@ -235,8 +235,9 @@ def _brought(
     """Return the seconds in which what a task reads comes to its device."""
     match read:
         case Window(n, region):
-            box = operands[n].box
-            return _fetched(box, [here for here, _ in unwrapped(region, box.shape)], operands[n].valid[device], machine)
+            box, inside = operands[n].box, [here for here, _ in unwrapped(region, operands[n].box.shape)]
+            missing = sum(map(box.nbytes, split(box, inside, operands[n].valid[device])[1]))
+            return machine.fetching.seconds(missing) if missing else 0.0
         case Stack(tasks, n):
             others = [task for where, task in map(found.__getitem__, tasks) if where != device]
             return sum([machine.fetching.seconds(task.mdhom.outputs[n].span_bytes) for task in others])
@@ -261,11 +262,6 @@ def _touched(v: View) -> int:
             return min(v.span_bytes, -(-run // _LINE) * _LINE * prod([m for _, m in axes[count:]]))
         run *= n
     return v.span_bytes
-
-
-def _fetched(box: StridedBox, regions: Sequence[Region], valid: Spans, machine: Machine) -> float:
-    missing = sum(map(box.nbytes, split(box, regions, valid)[1]))
-    return machine.fetching.seconds(missing) if missing else 0.0
 
 
 def _sizes(

@@ -153,7 +153,7 @@ class _StepRun:
         at_once = stage.is_there and self._compiled
         if at_once or stage.memory == "host":
             hand = threads.in_turn if at_once else threads.on_all
-            compute = self._at_once if at_once else self._computed
+            compute = self._at_once if at_once else lambda job: self._launched(job, self._reads(job))
             return hand(devices, [partial(compute, job) for job in jobs])
         if stage.memory == "own" and not stage.is_large:
             return self._brought_at_once(stage)
@@ -204,9 +204,6 @@ class _StepRun:
         return self._launched(
             job, [seen(self._placements[n].shards[way.holder].memory, way.box, self._dtypes[n]) for n, way in each]
         )
-
-    def _computed(self, job: Job) -> tuple[Array, ...]:
-        return self._launched(job, self._reads(job))
 
     def _launched(self, job: Job, arrays: Sequence[NDArray], memory: NDArray | None = None) -> tuple[Array, ...]:
         """Launch a job, or all but the first portion, which put something into memory already."""

@@ -25,26 +25,12 @@ def on_host(x: Any) -> Any:
     return x.numpy() if type(x) is Array else x
 
 
-def _vstack(tup: Any) -> Any:
-    return package().concat([np.atleast_2d(a) for a in tup], axis=0)
-
-
-def _hstack(tup: Any) -> Any:
-    arrays = [np.atleast_1d(a) for a in tup]
-    return package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
-
-
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
     if type(dst) is not Array:
         helps = not_copied([src]) or "copy src by .numpy()"
         raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; {helps}")
     check_cast("copyto", np.result_type(src), dst.dtype, casting)
     dst[...] = src
-
-
-def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    m = package()
-    return m.max(a, axis=axis, keepdims=keepdims) - m.min(a, axis=axis, keepdims=keepdims)
 
 
 def _ordered(name: str) -> Callable[..., Any]:
@@ -167,7 +153,12 @@ ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.ravel: lambda a: a.ravel(), np.copy: lambda a: a.copy(),
     np.cumsum: lambda a, axis=None, dtype=None: a.cumsum(axis, dtype),
     np.cumprod: lambda a, axis=None, dtype=None: a.cumprod(axis, dtype),
-    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ptp: _ptp,
+    np.vstack: lambda tup: package().concat([np.atleast_2d(a) for a in tup], axis=0),
+    np.hstack: lambda tup: package().concat([np.atleast_1d(a) for a in tup], axis=int(np.ndim(tup[0]) > 1)),
+    np.ptp: lambda a, axis=None, keepdims=False: (
+        package().max(a, axis=axis, keepdims=keepdims) - package().min(a, axis=axis, keepdims=keepdims)
+    ),
+    np.copyto: _copyto,
     np.average: _average, np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
     np.sort: _ordered("sort"), np.argsort: _ordered("argsort"),
     np.lib.stride_tricks.sliding_window_view: _windows,

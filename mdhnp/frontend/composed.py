@@ -63,10 +63,6 @@ def _nan_spread(function: Any) -> Callable[..., Any]:
     return spread
 
 
-def _nan_mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Any:
-    return np.mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=_known(a, where))
-
-
 def _without_nan(a: Any, value: float) -> Any:
     return np.where(np.isnan(a), a.dtype.type(value), a) if a.dtype.kind in "fc" else a
 
@@ -84,11 +80,6 @@ def _log_sum(
     found = found if keepdims else np.squeeze(found, None if axis is None else axis)
     found = found if initial is None else np.logaddexp(found, found.dtype.type(initial))
     return found.astype(result, copy=False)
-
-
-def _divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
-    m = package()
-    return m.floor_divide(x1, x2), m.remainder(x1, x2)
 
 
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
@@ -186,10 +177,6 @@ def _array_equal(a1: Any, a2: Any) -> bool:
     return a1.shape == a2.shape and bool(np.all(a1 == a2))
 
 
-def _column_stack(tup: Any) -> Any:
-    return np.concatenate([a if a.ndim > 1 else a.reshape(-1, 1) for a in map(operand, tup)], 1)
-
-
 def _append(arr: Any, values: Any, axis: Any = None) -> Any:
     if operand(values).dtype not in SUPPORTED:
         return by_numpy(np.append, f"values have dtype {operand(values).dtype}", arr, values, axis)
@@ -205,7 +192,7 @@ def _sinc(x: Any) -> Any:
 
 
 def _angle(z: Any, deg: Any = False) -> Any:
-    found = np.arctan2(z.imag, z.real) if z.dtype.kind == "c" else np.arctan2(0, z)
+    found = np.arctan2(z.imag if z.dtype.kind == "c" else 0, z.real)
     return found * (180 / np.pi) if deg else found
 
 
@@ -281,11 +268,6 @@ def _doubled(x: Any) -> Any:
     return x.astype(np.result_type(x.dtype, np.float64), copy=False)
 
 
-def _ediff1d(ary: Any) -> Any:
-    line = ary.reshape(-1)
-    return line[1:] - line[:-1]
-
-
 def _block(arrays: Any) -> Any:
     """Put lists of arrays beside each other, and what these give below each other, and so on."""
     depth, inner = 0, arrays
@@ -308,7 +290,10 @@ def _block(arrays: Any) -> Any:
 
 #: Functions by NumPy's.
 COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    np.nansum: _nan_total(np.sum), np.nanprod: _nan_total(np.prod), np.nanmean: _nan_mean,
+    np.nansum: _nan_total(np.sum), np.nanprod: _nan_total(np.prod),
+    np.nanmean: lambda a, axis=None, dtype=None, keepdims=False, where=True: np.mean(
+        a, axis=axis, dtype=dtype, keepdims=keepdims, where=_known(a, where)
+    ),
     np.nanmax: _nan_extreme(np.max, -np.inf), np.nanmin: _nan_extreme(np.min, np.inf),
     np.nanvar: _nan_spread(np.var), np.nanstd: _nan_spread(np.std),
     np.nancumsum: lambda a, axis=None, dtype=None: np.cumsum(_without_nan(a, 0), axis, dtype),
@@ -318,14 +303,19 @@ COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.allclose: lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
         np.all(_isclose(a, b, rtol, atol, equal_nan))
     ),
-    np.column_stack: _column_stack, np.append: _append, np.sinc: _sinc, np.angle: _angle, np.diag: _diag,
+    np.column_stack: lambda tup: np.concatenate(
+        [a if a.ndim > 1 else a.reshape(-1, 1) for a in map(operand, tup)], 1
+    ),
+    np.append: _append, np.sinc: _sinc, np.angle: _angle, np.diag: _diag,
     np.dstack: lambda tup: np.concatenate([np.atleast_3d(a) for a in tup], 2), np.trapezoid: _trapezoid,
     np.polyval: _polyval, np.corrcoef: _corrcoef, np.isin: _isin, np.digitize: _digitize,
-    np.iscomplex: lambda x: x.imag != 0, np.ediff1d: _ediff1d, np.block: _block,
+    np.iscomplex: lambda x: x.imag != 0, np.block: _block,
+    np.ediff1d: lambda ary: ary.reshape(-1)[1:] - ary.reshape(-1)[:-1],
 }  # fmt: skip
 #: Ufuncs, and what is their method of that name.
 UFUNCS: Mapping[tuple[np.ufunc, str], Callable[..., Any]] = {
-    (np.divmod, "__call__"): _divmod, (np.logaddexp, "reduce"): _log_sum, (np.heaviside, "__call__"): _heaviside,
+    (np.divmod, "__call__"): lambda x1, x2: (np.floor_divide(x1, x2), np.remainder(x1, x2)),
+    (np.logaddexp, "reduce"): _log_sum, (np.heaviside, "__call__"): _heaviside,
     (np.fabs, "__call__"): lambda x: abs(_floated(np.fabs, x)),
     (np.deg2rad, "__call__"): lambda x: _floated(np.deg2rad, x) * (np.pi / 180),
     (np.radians, "__call__"): lambda x: _floated(np.radians, x) * (np.pi / 180),

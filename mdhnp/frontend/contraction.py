@@ -53,9 +53,7 @@ def check_count(terms: Sequence[str], ranks: Sequence[int], subscripts: str) -> 
         raise ValueError(f"{subscripts!r} has {len(terms)} terms for {len(ranks)} operands")
 
 
-def parse_terms(
-    split: Sequence[str], right: str | None, ranks: tuple[int, ...], subscripts: str
-) -> tuple[Terms, str]:  # fmt: skip
+def parse_terms(split: Sequence[str], right: str | None, ranks: tuple[int, ...], subscripts: str) -> tuple[Terms, str]:
     """Read subscripts that were split into terms and output, if any; `subscripts`, for errors, is the whole."""
     given = ["".join(term.split()) for term in split]
     for n, term in enumerate(given):

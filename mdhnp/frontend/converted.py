@@ -38,12 +38,8 @@ def _as(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, cop
     return _converted(a, dtype, order, copy)
 
 
-def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return np.atleast_1d(_converted(a, dtype, "C", None))
-
-
-def _fortran(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return np.atleast_1d(_converted(a, dtype, "F", None))
+def _contiguous(order: str) -> Function:
+    return lambda a, dtype=None, *, like=None: np.atleast_1d(_converted(a, dtype, order, None))
 
 
 def _new(
@@ -68,5 +64,5 @@ def _switch(ours: Function) -> Callable[[Function], Function]:
 #: To be counted while a function is traced.
 switches = Switches([
     ("numpy", "asarray", _switch(_as)), ("numpy", "asanyarray", _switch(_as)), ("numpy", "array", _switch(_new)),
-    ("numpy", "ascontiguousarray", _switch(_contiguous)), ("numpy", "asfortranarray", _switch(_fortran)),
+    ("numpy", "ascontiguousarray", _switch(_contiguous("C"))), ("numpy", "asfortranarray", _switch(_contiguous("F"))),
 ])  # fmt: skip

@@ -91,9 +91,7 @@ def conv3d(
     return _convolved("NCDHW NDHWC", x, w, stride, padding, dilation, groups, layout)
 
 
-def _convolved(
-    layouts: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str
-) -> Any:  # fmt: skip
+def _convolved(layouts: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str) -> Any:
     before, after = layouts.split()
     if layout not in (before, after):
         raise ValueError(f"layout: {layout!r} is neither {before!r} nor {after!r}")

@@ -111,9 +111,7 @@ def einsum(
             what: tuple[Any, ...] = (_EINSUM, *arguments)
         else:
             what, numpys = (_OVER_SEMIRING, ring, *arguments), None
-        result = call(
-            what, operands, dtypes=types, numpy=numpys, precision=precision, memory_limit=memory_limit
-        )  # fmt: skip
+        result = call(what, operands, dtypes=types, numpy=numpys, precision=precision, memory_limit=memory_limit)
         return result if target is None or result is target else deliver("einsum", result, target)
     except ARGUMENTS as error:
         raise_named("einsum", error)

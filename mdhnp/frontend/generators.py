@@ -79,10 +79,7 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
 )
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    where, wanted = device_for(device), checked_type(dtype)
-    if not where.own_memory:
-        return make(_filled(checked_shape(shape), wanted, 1), where)
-    return full(shape, 1, dtype=wanted, device=where)
+    return full(shape, 1, dtype=checked_type(dtype), device=device)
 
 
 def _like(what: str, example: str) -> Callable[[Public], Public]:

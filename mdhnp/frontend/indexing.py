@@ -388,11 +388,7 @@ def _described(
     return Described(h, numpy=NumpyFunction(numpys, by_numpy, work))
 
 
-def _numpys_take(x: Any, indices: Any, selection: _Selection) -> Any:
-    return np.take(x, indices, selection.axes[0], mode=selection.mode)
-
-
-_TAKE = Routine("take", _describe_take, _numpys_take, addressable)
+_TAKE = Routine("take", _describe_take, lambda x, i, s: np.take(x, i, s.axes[0], mode=s.mode), addressable)
 _TAKE_OF_ALL = Routine("take", _describe_take_of_all, lambda x, i, mode: np.take(x, i, mode=mode), addressable)
 _INDEXED = Routine("getitem", _describe)
 _ALONG = Routine("take_along_axis", _describe_along, np.take_along_axis, addressable)

@@ -195,7 +195,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if not x.device.own_memory:
         return by_host(np.repeat, x, repeats, axis)
     if counts:
-        return _by_counts(x, repeats, axis)
+        n = x.size if axis is None else x.shape[normalize_axis_index(index(axis), x.ndim)]
+        return take(x, np.repeat(np.arange(n), on_host(repeats)), axis)  # what is to be read is known when these are
     if axis is None or not x.ndim:
         x, axis = reshape(x, (-1,)), 0 if axis is None else axis
     axis = normalize_axis_index(index(axis), x.ndim)
@@ -203,12 +204,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     result = empty((*before, n, repeats, *after), dtype=x.dtype, device=x.device)
     assign(result, expand_dims(x, axis + 1))
     return reshape(result, (*before, n * repeats, *after))
-
-
-def _by_counts(x: Array, counts: Any, axis: int | None) -> Any:
-    """Repeat each element as often as a number says: what is to be read is known when these are."""
-    n = x.size if axis is None else x.shape[normalize_axis_index(index(axis), x.ndim)]
-    return take(x, np.repeat(np.arange(n), on_host(counts)), axis)
 
 
 @repeatable(

@@ -149,9 +149,7 @@ def _weighed(rank: int, weights: Any, mode: Any, cval: Any, origin: Any, axes: A
     return _Correlation(moved, used, mode, ("correlate", (("mode", mode), ("cval", _outside(cval))), weights.size))
 
 
-def _along(
-    rank: int, axis: int, weights: NDArray, mode: str, scipys: str, keywords: dict[str, Any]
-) -> _Correlation:  # fmt: skip
+def _along(rank: int, axis: int, weights: NDArray, mode: str, scipys: str, keywords: dict[str, Any]) -> _Correlation:
     """Correlate along one axis; weights that are 0 count, too, as NaN times 0 is NaN."""
     shape = [1] * rank
     shape[axis] = -1

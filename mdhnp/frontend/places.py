@@ -45,9 +45,12 @@ def _places(which: Extreme, arrays: Arrays, axes: tuple[int, ...], keepdims: boo
     (x,), (axis,) = arrays, axes
     if not x.shape[axis]:
         raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")
-    # Places as wide as values lie in as many vectors.
-    narrow = x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max
-    return reduction(_place(which, axis, x.dtype, np.dtype(np.int32) if narrow else _INDEX), arrays, axes, keepdims)
+    return reduction(_place(which, axis, x.dtype, place_type(x, axis)), arrays, axes, keepdims)
+
+
+def place_type(x: Any, axis: int) -> DType:
+    """Give the type of places among elements along an axis: if it is as wide as theirs, as many lie in vectors."""
+    return np.dtype(np.int32 if x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max else np.int64)
 
 
 def _place_by_numpy(numpys: Any, x: Any, axes: tuple[int, ...], keepdims: bool, flat: bool = False) -> Any:

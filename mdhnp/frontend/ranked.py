@@ -16,6 +16,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.map_reduce import operand, pointwise, reduction
 from mdhnp.frontend.pairwise import stand_in
+from mdhnp.frontend.places import place_type
 from mdhnp.frontend.public import UNSUPPORTED, public
 from mdhnp.mdh import Combine, Function, Graph, Operator, Step, index, trace
 from mdhnp.mdh.combine import farthest
@@ -67,9 +68,7 @@ def _describe(arrays: Arrays, axis: int, k: int) -> Described:
     (x,) = arrays
     if x.dtype.kind == "c":
         raise TypeError("complex numbers have no order")
-    # Places as wide as values lie in as many vectors.
-    narrow = x.dtype.itemsize <= 4 and x.shape[axis] <= np.iinfo(np.int32).max
-    least = reduction(_least(k, axis, x.dtype, np.dtype(np.int32) if narrow else _PLACE), (x,), (axis,), True)
+    least = reduction(_least(k, axis, x.dtype, place_type(x, axis)), (x,), (axis,), True)
     made = [stand_in(v.shape, v.dtype) for v in least.outputs]
     shape = tuple([k if d == axis else n for d, n in enumerate(x.shape)])
     beside = pointwise(_beside(axis, tuple([a.dtype for a in made])), made, shape)

@@ -237,18 +237,14 @@ def prod(
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
 )
-def any(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
-) -> Any:  # fmt: skip
+def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Any:
     if where is not True:
         return masked(any, None, x, axis, keepdims, where, None, 0)
     return _called(_ANY, x, axis, keepdims)
 
 
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
-def all(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True
-) -> Any:  # fmt: skip
+def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Any:
     if where is not True:
         return masked(all, None, x, axis, keepdims, where, None, 1)
     return _called(_ALL, x, axis, keepdims)
@@ -266,9 +262,7 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
 )
-def max(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:  # fmt: skip
+def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
     if where is not True or initial is not None:
         return masked(max, np.maximum, x, axis, keepdims, where, initial, initial)
     return _called(_MAX, x, axis, keepdims)
@@ -278,9 +272,7 @@ def max(
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",
 )
-def min(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:  # fmt: skip
+def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
     if where is not True or initial is not None:
         return masked(min, np.minimum, x, axis, keepdims, where, initial, initial)
     return _called(_MIN, x, axis, keepdims)

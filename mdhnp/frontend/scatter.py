@@ -104,12 +104,8 @@ def _without_sign(x: Array) -> Array:
     return make(x._view.view(f"u{x.dtype.itemsize}"), x.device)
 
 
-def _describe_weighed(arrays: Sequence[NDArray], count: int) -> Described:
-    return Described(_weighed.bind(*arrays, x=count))
-
-
 _weighed = md_hom(lambda w: w.astype(np.float64), {"i": pw("add")}, "weights[i] -> sums[x[i]]")
-_WEIGHED = Routine("bincount", _describe_weighed)
+_WEIGHED = Routine("bincount", lambda arrays, count: Described(_weighed.bind(*arrays, x=count)))
 
 
 def at(name: str) -> Callable[..., None]:

@@ -270,10 +270,9 @@ def splits(h: MdHom, views: Sequence[tuple[View, tuple[int, ...]]]) -> Splits | 
     if any([h.nested or c.kind == "ps" or (c.operator and not c.operator.commutative) for c in combine]):
         return None
     place, extents = parts(h, found)
-    fits = all([
-        unraveled(composed(a, place, len(extents)), v.shape, shape, extents)
-        for v, shape in views for a in v.accesses
-    ])  # fmt: skip
+    fits = all(
+        [unraveled(composed(a, place, len(extents)), v.shape, shape, extents) for v, shape in views for a in v.accesses]
+    )
     return found if fits else None
 
 

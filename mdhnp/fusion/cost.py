@@ -140,9 +140,7 @@ def _of_chain(h: Chain) -> float:
     accesses = [a for one in h.mdhoms for v in one.inputs for a in v.accesses]
     beside = {d for access in accesses for i in access for d in i.dims() if i.constant}
     apart = (_TILED if len(beside) < 3 else _APART) * max(_LANES / h.extents[-1], 1)
-    each = [
-        cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED
-    ]  # fmt: skip
+    each = [cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED]
     return _MACHINE.launch + _BYTE * min(each, default=inf)
 
 

@@ -16,7 +16,7 @@ from mdhnp import native, system
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, Segment
-from mdhnp.mdh.views import Access, Affine, Indirect, View, row_major
+from mdhnp.mdh.views import Affine, Indirect, View, row_major
 
 #: Bytes of results, of all cores, that caches hold.
 _NEAR = 1 << 25
@@ -194,10 +194,8 @@ class _Moved:
         self.point = 1 + kept.index(next(iter(orders)))
 
     def view(self, v: View) -> View:
-        return replace(v, accesses=tuple([self._access(v, access) for access in v.accesses]))
-
-    def _access(self, v: View, access: Access) -> Access:
-        return tuple([self._index(v, axis, i) for axis, i in enumerate(access)])
+        each = [tuple([self._index(v, axis, i) for axis, i in enumerate(access)]) for access in v.accesses]
+        return replace(v, accesses=tuple(each))
 
     def _index(self, v: View, axis: int, i: Affine) -> Affine:
         steps = [d for d in self._orders if i.coefficients[d]]

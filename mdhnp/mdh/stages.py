@@ -183,9 +183,9 @@ def partial(h: MdHom, dim: int) -> MdHom:
     It lies over all dimensions that are not reduced, and those that have to be combined later, in C order.
     """
     left = left_for_later(h, dim)
-    combine = tuple([
-        Combine("pw", c.operator) if d == dim else CC if d in left else c for d, c in enumerate(h.combine)
-    ])  # fmt: skip
+    combine = tuple(
+        [Combine("pw", c.operator) if d == dim else CC if d in left else c for d, c in enumerate(h.combine)]
+    )
     return replace(h, combine=combine, outputs=_partials(h, h.extents, _kept(h, dim)), finish=None)
 
 

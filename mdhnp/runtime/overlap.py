@@ -7,7 +7,7 @@ and copies from it have a queue each; markers keep a part's own order.
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy.typing as npt
 import pyopencl as cl
@@ -19,13 +19,8 @@ from mdhnp.runtime.transfers import after
 Array = npt.NDArray[Any]
 
 
-class SliceJob(NamedTuple):
-    """A part."""
-
-    #: From views of the inputs to views of the results.
-    enqueue: Callable[[Sequence[Array]], Sequence[Array]]
-    inputs: Sequence[Array]  # of the host
-    outputs: Sequence[Array]
+#: A part: what enqueues kernels on views of its inputs, and gives views of results; inputs and outputs on the host.
+SliceJob = tuple[Callable[[Sequence[Array]], Sequence[Array]], Sequence[Array], Sequence[Array]]
 
 
 def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
@@ -36,7 +31,7 @@ def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
     """
     # All taken at first and held to the end: copies do not wait for kernels that use what is free later.
     inputs: dict[tuple[Any, ...], tuple[Array, Array]] = {}
-    for a in [a for job in jobs for a in job.inputs]:
+    for a in [a for _, read, _ in jobs for a in read]:
         if _memory(a) not in inputs:
             inputs[_memory(a)] = resident.unsent(device, a)
     left = {key: array for key, (array, _) in inputs.items()}
@@ -45,16 +40,16 @@ def overlapped(device: Device, jobs: Sequence[SliceJob]) -> None:
         copies: list[Future[None]] = []
         try:
             after(up, calls)  # kernels of calls before may still use what were free blocks
-            for job in jobs:
-                mine = [_memory(a) for a in job.inputs]
+            for enqueue, read, outputs in jobs:
+                mine = [_memory(a) for a in read]
                 for key in mine:
                     if key in left:
                         resident.upload_into(device, left.pop(key), inputs[key][1], up)
                 after(calls, up)
-                found = job.enqueue([inputs[key][1] for key in mine])
+                found = enqueue([inputs[key][1] for key in mine])
                 done = cl.enqueue_marker(calls)
                 calls.flush()
-                copies.append(receiver.submit(_receive, device, found, job.outputs, done))
+                copies.append(receiver.submit(_receive, device, found, outputs, done))
             for copy in copies:
                 copy.result()
         except BaseException:

@@ -100,7 +100,8 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                     with binaries.alone(key):  # another process may be compiling the same
                         program = _from_disk(device, key) or _from_source(device, source, key)
                         if device.runtime not in UNASKED or PARENT in os.environ:
-                            _store(key, program)
+                            with suppress(cl.Error):  # the driver gives none
+                                binaries.store(key, program.binaries[0])
             else:
                 program = _from_source(device, source, key)
             program = _built.setdefault((key, device), _named(program, source))  # a finalizer may have been faster
@@ -144,11 +145,6 @@ def _from_binary(device: Device, binary: bytes) -> cl.Program | None:
     except cl.Error:  # the driver changed its mind about its own binary: build again, and store that
         return None
     return cl.Program(program)
-
-
-def _store(key: str, program: cl.Program) -> None:
-    with suppress(cl.Error):  # the driver gives none
-        binaries.store(key, program.binaries[0])
 
 
 def _from_disk(device: Device, key: str) -> cl.Program | None:

@@ -60,7 +60,8 @@ class Accesses:
             # What stands in a place is another one before and behind the change.
             found = dict.fromkeys([a._replace(at=None) for a in found])
         if isinstance(s, st.For):  # behind it, and in the next round
-            found = dict.fromkeys([a._replace(at=None) if a.at and _moves(s.var, a.at) else a for a in found])
+            moving = [a.at is not None and any([s.var in term for term, _ in a.at.agreed.terms]) for a in found]
+            found = dict.fromkeys([a._replace(at=None) if m else a for a, m in zip(found, moving, strict=True)])
         self._known[id(s)] = _Summary(s, tuple(found), changes)
         return self._known[id(s)]
 
@@ -107,10 +108,6 @@ def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
 def element(index: Index) -> Element:
     agreed, rest = index.parted(lambda var: var.agreed)
     return Element(agreed, *rest.range())
-
-
-def _moves(var: Var, at: Element) -> bool:
-    return any(var in product for product, _ in at.agreed.terms)
 
 
 def _collect(node: Any, found: dict[Access, None]) -> None:

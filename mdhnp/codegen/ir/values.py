@@ -210,9 +210,7 @@ class Address:
     lanes: int = 1
 
 
-Value = (
-    Register | Const | Apply | CTextCall | IndexValue | Outside | Load | LoadRow | Address | Shuffled
-)  # fmt: skip
+Value = Register | Const | Apply | CTextCall | IndexValue | Outside | Load | LoadRow | Address | Shuffled
 
 
 def splat(value: Value, lanes: int) -> Value:

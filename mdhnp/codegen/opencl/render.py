@@ -51,11 +51,15 @@ class _Kernel:
             ir.Commit: lambda _: self._line(ptx.COMMIT),
             ir.Wait: lambda s: self._line(ptx.wait(s.pending)),
             ir.Roles: self._roles,
-            ir.NamedBarrier: self._named_barrier,
+            ir.NamedBarrier: lambda s: self._line(
+                f"{ptx.named_barrier(self._helpers, wait=s.wait)}({self._values.index(s.number)}, {s.items});"
+            ),
             ir.Publish: lambda _: self._line(ptx.PUBLISH),
             ir.WideProducts: self._wide_products,
             ir.Transpose: self._transpose,
-            ir.Clear: self._clear,
+            ir.Clear: lambda s: self._line(
+                f"for ({self._helpers.index} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;"
+            ),
             ir.FillLanes: self._fill_lanes,
             ir.CallInto: self._call_into,
             ir.AllocLocal: self._alloc_local,
@@ -159,9 +163,6 @@ class _Kernel:
         self._inner(f"}} else {{{less}", s.fill)
         self._line("}")
 
-    def _named_barrier(self, s: ir.NamedBarrier) -> None:
-        self._line(f"{ptx.named_barrier(self._helpers, wait=s.wait)}({self._values.index(s.number)}, {s.items});")
-
     def _test(self, test: ir.Test) -> str:
         if isinstance(test, Compare):
             return self._values.test(test)
@@ -251,9 +252,6 @@ class _Kernel:
             f"{function}({s.source.name} + {write(s.source_at)}, {write(s.source_stride)}, "
             f"{s.target.name} + {write(s.at)}, {write(s.stride)});"
         )
-
-    def _clear(self, s: ir.Clear) -> None:
-        self._line(f"for ({self._helpers.index} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;")
 
     def _fill_lanes(self, s: ir.FillLanes) -> None:
         name, lanes = local_type(s.target.dtype), s.target.lanes

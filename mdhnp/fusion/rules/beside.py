@@ -80,9 +80,7 @@ def same_points(graph: Graph, match: Match) -> bool:
 def same_read(graph: Graph, match: Match) -> bool:
     """Both read the same elements of some value at each point."""
     f, s = (graph.steps[n] for n in match)
-    read = [
-        {(p, v.array, a) for p, v in x.reads for a in v.accesses if any([i.dims() for i in a])} for x in (f, s)
-    ]  # fmt: skip
+    read = [{(p, v.array, a) for p, v in x.reads for a in v.accesses if any([i.dims() for i in a])} for x in (f, s)]
     return bool(read[0] & read[1])
 
 
