@@ -183,6 +183,35 @@ def test_copies_are_no_views(where: Device) -> None:
     assert mdhnp.asarray(a) is a
 
 
+LAYOUTS = {
+    "C": lambda x: x, "F": lambda x: x.T, "K": lambda x: x.transpose(1, 0, 2), "turned": lambda x: x[::-1, :, ::2],
+    "one": lambda x: x[0, 0], "none": lambda x: x[0, 0, 0, ...], "repeated": lambda x: np.broadcast_to(x[0], x.shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", "f", None, "X", 3])
+def test_elements_are_walked_in_an_order_of_numpys(order: Any, layout: str, where: Device) -> None:
+    plain = LAYOUTS[layout](A)
+    calls: dict[str, Callable[[Any], Any]] = {
+        name: lambda x, name=name: getattr(x, name)(order) for name in ("ravel", "flatten", "copy")
+    }
+    calls |= {"np.ravel": lambda x: np.ravel(x, order), "np.copy": lambda x: np.copy(x, order)}
+    for name, call in calls.items():
+        for _ in range(3):  # found again, too
+            a = LAYOUTS[layout](mdhnp.asarray(A))
+            try:
+                expected = call(plain)
+            except (TypeError, ValueError) as error:
+                with pytest.raises(type(error), match="order must be"):
+                    call(a)
+                continue
+            found = call(a)
+            same(found, expected)
+            if name.endswith("copy"):
+                assert found.strides == expected.strides
+
+
 def test_it_is_iterated_along_its_first_axis(where: Device) -> None:
     a = mdhnp.asarray(A)
     for part, expected in zip(a, A, strict=True):

@@ -14,7 +14,7 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.arrays.sparse import SparseArray
 from mdhnp.calls.arrays import brought
-from mdhnp.calls.operands import check_cast, fallback, not_copied
+from mdhnp.calls.operands import check_cast, check_order, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
@@ -182,18 +182,18 @@ class _Methods:
         return _public("reshape")(self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
     @repeatable()
-    def ravel(self: Any) -> Any:
-        """Return the elements along one axis: a view where strides allow, else a copy."""
-        return _public("reshape")(self, (-1,))
+    def ravel(self: Any, order: Any = "C") -> Any:
+        """Return the elements along one axis, in an order of NumPy's: a view where strides allow, else a copy."""
+        return _public("reshape")(self if order == "C" else _walked(self, order)[0], (-1,))
 
     @repeatable()
-    def flatten(self: Any) -> Any:
-        """Return a copy of the elements along one axis."""
-        return _public("reshape")(self, (-1,), copy=True)
+    def flatten(self: Any, order: Any = "C") -> Any:
+        """Return a copy of the elements along one axis, in an order of NumPy's."""
+        return _public("reshape")(self if order == "C" else _walked(self, order)[0], (-1,), copy=True)
 
     @repeatable()
-    def copy(self: Any) -> Array:
-        """Return a new array of the same elements, in C order.
+    def copy(self: Any, order: Any = "C") -> Array:
+        """Return a new array of the same elements, which lie in an order of NumPy's.
 
         Examples
         --------
@@ -204,7 +204,10 @@ class _Methods:
         >>> a.tolist()
         [0.0, 0.0]
         """
-        return asarray(self, copy=True)
+        if order == "C":
+            return asarray(self, copy=True)
+        walked, axes = _walked(self, order)
+        return asarray(walked, copy=True).transpose(np.argsort(axes).tolist())
 
     __copy__ = copy
 
@@ -306,6 +309,13 @@ def _of_sparse(self: SparseArray, ufunc: np.ufunc, method: str, *operands: Any, 
     if ufunc is np.matmul and method == "__call__":
         return _public("matmul")(*operands, **options)
     raise TypeError(f"{ufunc.__name__}: a SparseArray does not support ufuncs but matmul; mdhnp.einsum takes it, too")
+
+
+def _walked(a: Array, order: Any) -> tuple[Array, list[int]]:
+    """Return a view in whose C order elements are in an order of NumPy's, and which axes it has; never the array."""
+    letter, steps = check_order("C" if order is None else order, [a._view]), [-abs(s) for s in a.strides]
+    axes = {"C": [*range(a.ndim)], "F": [*range(a.ndim)][::-1], "K": sorted(range(a.ndim), key=steps.__getitem__)}
+    return a.transpose(axes[letter]), axes[letter]
 
 
 def _puts_by_kernels(device: Any) -> bool:

@@ -92,9 +92,10 @@ def axes_of(axis: Any, ndim: int, of_number: bool = True) -> tuple[int, ...]:
         return (axis,)  # as it mostly is
     if of_number and not ndim and type(axis) is int and axis in (0, -1):
         return ()
-    if isinstance(axis, bool):
-        raise TypeError(f"axis must be int or tuple of int, not {axis}")
-    return normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
+    each = axis if isinstance(axis, tuple) else (axis,)
+    if isinstance(axis, bool) or not all([hasattr(n, "__index__") for n in each]):
+        raise TypeError(f"axis must be int or tuple of int, not {axis!r}")
+    return normalize_axis_tuple(tuple(map(whole, each)), ndim, "axis")
 
 
 @lru_cache(maxsize=256)

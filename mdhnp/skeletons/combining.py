@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 import mdhnp.mdh as m
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.map_reduce import axes_of, total_type
+from mdhnp.frontend.products import integer
 from mdhnp.frontend.public import public
 from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
@@ -116,7 +116,7 @@ def scan(
         rank, indices = broadcast(shapes)
         if axis is None and rank > 1:
             raise ValueError(f"arrays of {rank} axes; name one by axis")
-        return rank, indices, *axes_of(0 if axis is None else whole(axis), rank)
+        return rank, indices, *axes_of(0 if axis is None else integer("axis", axis), rank)
 
     def make(structure: Any, dtypes: DTypes) -> Computation:
         rank, indices, along = structure
