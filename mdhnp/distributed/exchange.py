@@ -1,4 +1,4 @@
-"""Exchange: elements of placements, brought to where they are needed, on ways that `ways.py` has found.
+"""Exchange: elements of placements, brought to where they are needed, on routes that `routes.py` has found.
 
 Of small pieces, as halos are, all are on their way at once: read to pinned memory on every device, and as they come
 written where they go to, beside what kernels compute meanwhile. Nobody else waits for them: kernels that read them are
@@ -21,7 +21,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.threads import named
-from mdhnp.distributed.ways import Way, copied_to, is_apart, way_to
+from mdhnp.distributed.routes import Route, copied_to, is_apart, route_to
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -73,7 +73,7 @@ class Bringing(NamedTuple):
 
     placement: Placement
     dtype: np.dtype[Any]
-    way: Way
+    route: Route
     device: Device | None
     stores: object
 
@@ -85,7 +85,7 @@ def fetch(view: View, device: Device | None) -> View:
     """
     placement, box = placement_of(view), box_of(view)
     stores = placement.stores
-    one = Bringing(placement, view.dtype, way_to(placement.holders(), box, box.whole, device), device, stores)
+    one = Bringing(placement, view.dtype, route_to(placement.holders(), box, box.whole, device), device, stores)
     copies, found = planned(one)
     carry(copies)
     brought([one])
@@ -95,42 +95,42 @@ def fetch(view: View, device: Device | None) -> View:
 def copied(view: View, device: Device | None, *, packed: bool = False) -> View:
     """Give the view of a new copy of the elements on a device or the host: in C order, or `packed` as they lie."""
     placement = placement_of(view)
-    way = copied_to(placement.holders(), placement.box(view), device, packed=packed)
-    copies, found = _copies(Bringing(placement, view.dtype, way, device, None))
+    route = copied_to(placement.holders(), placement.box(view), device, packed=packed)
+    copies, found = _copies(Bringing(placement, view.dtype, route, device, None))
     carry(copies)
     return found
 
 
 def planned(one: Bringing) -> tuple[list[Copy], View]:
     """Give what is to be copied, and the view of the elements, which nobody may change, when that is done."""
-    placement, dtype, way, device, _ = one
-    if way.holder is None and device is not None and len(way.moves) == 1 and way.nbytes <= transfer.FEW:
-        shard = placement.shards[way.moves[0].holder]
+    placement, dtype, route, device, _ = one
+    if route.holder is None and device is not None and len(route.moves) == 1 and route.nbytes <= transfer.FEW:
+        shard = placement.shards[route.moves[0].holder]
         if shard.device is None:  # a few elements of an ndarray come again in most programs
-            return [], transfer.constant(seen(shard.memory, way.moves[0].source, dtype), device)
+            return [], transfer.constant(seen(shard.memory, route.moves[0].source, dtype), device)
     return _copies(one)
 
 
 def _copies(one: Bringing) -> tuple[list[Copy], View]:
     """Give what is to be copied, and the view of the elements when that is done."""
-    placement, dtype, way, device, _ = one
-    if 0 in way.box.shape:
-        return [], transfer.empty(way.box.shape, dtype, device)
-    n = way.holder
-    memory = transfer.empty((way.nbytes,), _BYTE, device) if n is None else placement.shards[n].memory
+    placement, dtype, route, device, _ = one
+    if 0 in route.box.shape:
+        return [], transfer.empty(route.box.shape, dtype, device)
+    n = route.holder
+    memory = transfer.empty((route.nbytes,), _BYTE, device) if n is None else placement.shards[n].memory
     copies = []
-    for move in way.moves:
+    for move in route.moves:
         shard = placement.shards[move.holder]
         source, target = seen(shard.memory, move.source, dtype), seen(memory, move.target, dtype)
         copies.append(Copy(shard.device, source, device, target))
-    return copies, seen(memory, way.box, dtype)
+    return copies, seen(memory, route.box, dtype)
 
 
 def brought(each: Sequence[Bringing]) -> None:
     """Note where elements are now that they were copied."""
-    for placement, _, way, _, stores in each:
-        if way.valid is not None and way.holder is not None:
-            placement.complete(placement.shards[way.holder], way.valid, stores)
+    for placement, _, route, _, stores in each:
+        if route.valid is not None and route.holder is not None:
+            placement.complete(placement.shards[route.holder], route.valid, stores)
 
 
 def carry(

@@ -19,7 +19,7 @@ from mdhnp.distributed.jobs import Given, Job, Stage, StepPlan, plan, spread
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Placement, Shard, flat, lent, placed_on, placement_of, seen, view_on
-from mdhnp.distributed.ways import Holders
+from mdhnp.distributed.routes import Holders
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, Prefix, Stack, View, Window, contiguous
@@ -200,9 +200,10 @@ class _StepRun:
 
     def _at_once(self, job: Job) -> tuple[Array, ...]:
         """Launch a job to which nothing must be brought."""
-        each: Any = [(r.input, way) for r, way in zip(job.task.reads, job.ways, strict=True)]  # type: ignore[union-attr]
+        each: Any = [(r.input, route) for r, route in zip(job.task.reads, job.routes, strict=True)]  # type: ignore[union-attr]
         return self._launched(
-            job, [seen(self._placements[n].shards[way.holder].memory, way.box, self._dtypes[n]) for n, way in each]
+            job,
+            [seen(self._placements[n].shards[route.holder].memory, route.box, self._dtypes[n]) for n, route in each],
         )
 
     def _launched(self, job: Job, arrays: Sequence[NDArray], memory: NDArray | None = None) -> tuple[Array, ...]:
@@ -230,16 +231,16 @@ class _StepRun:
         each, copies, found = list[Bringing](), list[Copy](), list[list[NDArray]]()
         for job in jobs:
             views = list[NDArray]()
-            for one, way in zip(job.task.reads, job.ways, strict=True):
-                if way is None:
+            for one, route in zip(job.task.reads, job.routes, strict=True):
+                if route is None:
                     some, view = self._partials(one, job.device)
                 else:
                     assert isinstance(one, Window)
                     n = one.input
-                    if way.holder is not None and not way.moves:
-                        views.append(seen(self._placements[n].shards[way.holder].memory, way.box, self._dtypes[n]))
+                    if route.holder is not None and not route.moves:
+                        views.append(seen(self._placements[n].shards[route.holder].memory, route.box, self._dtypes[n]))
                         continue
-                    each.append(Bringing(self._placements[n], self._dtypes[n], way, job.device, self._stores[n]))
+                    each.append(Bringing(self._placements[n], self._dtypes[n], route, job.device, self._stores[n]))
                     some, view = planned(each[-1])
                 copies += some
                 views.append(view)

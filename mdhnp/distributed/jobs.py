@@ -19,7 +19,7 @@ from mdhnp.distributed.exchange import AT_ONCE
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.portions import portions
 from mdhnp.distributed.spans import NOTHING, spans_of
-from mdhnp.distributed.ways import Held, Holders, Way, way_to
+from mdhnp.distributed.routes import Held, Holders, Route, route_to
 from mdhnp.mdh import Computation, Task, View, Window
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, within
@@ -42,13 +42,13 @@ class Job(NamedTuple):
     kernel: DeviceCall
     task: Task
     room: Region | None
-    ways: tuple[Way | None, ...]  # of what it reads of the step's inputs
+    routes: tuple[Route | None, ...]  # of what it reads of the step's inputs
     portions: tuple["JobPortion", ...] = ()  # computed while a halo is on its way, then the others; none: all at once
 
     @property
     def awaits(self) -> bool:
         """Whether anything must be brought to it."""
-        return any([way is None or way.holder is None or way.moves for way in self.ways])
+        return any([route is None or route.holder is None or route.moves for route in self.routes])
 
     def memory(self) -> NDArray:
         """Give new memory of what there is room for."""
@@ -91,7 +91,7 @@ class Stage(NamedTuple):
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Self:
         own = {job.device.own_memory for job in jobs}
-        moves = [move for job in jobs for way in job.ways if way is not None for move in way.moves]
+        moves = [move for job in jobs for route in job.routes if route is not None for move in route.moves]
         awaiting = tuple([job.awaits for job in jobs])
         return cls(
             tuple(jobs),
@@ -133,14 +133,14 @@ def plan(
 
     def job(task: Task) -> Job:
         device = members[chosen.devices[task.part]]
-        ways = tuple([_way(one, inputs, holders, device) for one in task.reads])
+        routes = tuple([_route(one, inputs, holders, device) for one in task.reads])
         room = None if rooms is None else rooms[task.part]
-        made = Job(device, kernel(task.mdhom), task, room, ways)
-        brought = sum([m.source.nbytes(m.source.whole) for way in ways if way is not None for m in way.moves])
+        made = Job(device, kernel(task.mdhom), task, room, routes)
+        brought = sum([m.source.nbytes(m.source.whole) for route in routes if route is not None for m in route.moves])
         is_short = brought < LARGE_HALO and seconds(work(task.mdhom), machines[chosen.devices[task.part]]) < LONG
         if room is None or is_short or len(chosen.partition.dims) > 1:
             return made
-        parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, ways, inputs))
+        parts = portions(task, chosen.partition.dims[0], partial(_is_known, task, routes, inputs))
         pairs = [(kernel(p.mdhom), p) for p in parts]
         return made._replace(portions=tuple([JobPortion(k, p.reads, within(made.place(), p.writes)) for k, p in pairs]))
 
@@ -149,17 +149,17 @@ def plan(
     return StepPlan(stages, tuple([_holders(view, n, last) for n, view in enumerate(h.outputs)] if last else []))
 
 
-def _is_known(task: Task, ways: Sequence[Way | None], operands: Sequence[Given], n: int, region: Region) -> bool:
+def _is_known(task: Task, routes: Sequence[Route | None], operands: Sequence[Given], n: int, region: Region) -> bool:
     """Whether a task's device has a region of what it reads before anything was brought there."""
-    one, way = task.reads[n], ways[n]
-    if way is None or not isinstance(one, Window):
+    one, route = task.reads[n], routes[n]
+    if route is None or not isinstance(one, Window):
         return isinstance(one, int)
     box, each = operands[one.input].box, operands[one.input].holders.each
-    if way.holder is None or not way.moves:  # what comes from the host comes first
-        return all([each[move.holder].device is None for move in way.moves])
+    if route.holder is None or not route.moves:  # what comes from the host comes first
+        return all([each[move.holder].device is None for move in route.moves])
     wanted = within(one.region, region)
     inside = all([s.stop <= extent for s, extent in zip(wanted, box.shape, strict=True)])
-    return inside and holds(each[way.holder].valid, box, wanted)
+    return inside and holds(each[route.holder].valid, box, wanted)
 
 
 def _holders(view: View, n: int, jobs: Sequence[Job]) -> Holders:
@@ -168,12 +168,12 @@ def _holders(view: View, n: int, jobs: Sequence[Job]) -> Holders:
     return Holders([Held(job.device, room, own, own) for job, (room, own) in zip(jobs, spans, strict=True)])
 
 
-def _way(one: Read, operands: Sequence[Given], holders: dict[int, Holders], device: Device) -> Way | None:
+def _route(one: Read, operands: Sequence[Given], holders: dict[int, Holders], device: Device) -> Route | None:
     """Say how what is read comes to a device, after what others on the same device have brought there."""
     if not isinstance(one, Window):
         return None
     box, _, first = operands[one.input]
-    found = way_to(holders[first], box, one.region, device)
+    found = route_to(holders[first], box, one.region, device)
     if found.valid is not None and found.holder is not None:
         each = [*holders[first].each]
         each[found.holder] = each[found.holder]._replace(valid=found.valid)

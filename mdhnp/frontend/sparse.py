@@ -32,7 +32,7 @@ from mdhnp.settings import config
 NDArray = npt.NDArray[Any]
 
 
-class _Way(NamedTuple):
+class _ProductPlan(NamedTuple):
     """How products of operands of the same kinds are made: all that is known before their elements are."""
 
     number: int
@@ -71,8 +71,8 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
     """
 
     @lru_cache(maxsize=256)
-    def way(kinds: tuple[Kind, ...], *arguments: Any) -> _Way:
-        return _way(read([k.shape for k in kinds], *arguments), kinds)
+    def planned(kinds: tuple[Kind, ...], *arguments: Any) -> _ProductPlan:
+        return _plan(read([k.shape for k in kinds], *arguments), kinds)
 
     def multiply(operands: Sequence[Any], precision: Any, *arguments: Any) -> Any:
         given = [
@@ -82,12 +82,12 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
         for x, kind in zip(given, kinds, strict=True):
             if kind.format in ("csr", "csc"):
                 parts.setdefault(type(x), ("shape", "data", "indices", "indptr"))
-        return way(kinds, *arguments).multiply(given, precision)
+        return planned(kinds, *arguments).multiply(given, precision)
 
     return multiply
 
 
-def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
+def _plan(asked: Product, kinds: Sequence[Kind]) -> _ProductPlan:
     (number, *others) = [n for n, k in enumerate(kinds) if k.format is not None]
     # A sparse operand is in no order, so that not all of them are in Fortran's.
     asked = asked._replace(order="C" if asked.order in ("A", "a") else check_order(asked.order, ()))
@@ -118,7 +118,7 @@ def _way(asked: Product, kinds: Sequence[Kind]) -> _Way:
     what = (_ROUTINES[asked.name], layout, asked.ring, asked.dtype, *seen)
     grouped = kinds[number].is_array and entries.grouped
     of_pieces = (what[0], layout._replace(in_pieces=True), *what[2:]) if grouped else ()
-    return _Way(number, what, entries.take, tuple(turned), give, scipys, of_pieces)
+    return _ProductPlan(number, what, entries.take, tuple(turned), give, scipys, of_pieces)
 
 
 def _in_memory(asked: Product, grouped: str) -> str:

@@ -1,4 +1,4 @@
-"""Ways: how elements that several devices hold come to where they are read, as data that serves all arrays alike.
+"""Routes: how elements that several devices hold come to where they are read, as data that serves all arrays alike.
 
 Takes who holds what, and a box of it; gives what is copied from whom, and where all lies then. What a device holds
 already is not moved; of anything else only those elements that are asked for. Pure: it must not know arrays, nor what
@@ -48,7 +48,7 @@ class Move(NamedTuple):
     target: StridedBox
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """How elements come to where they are read: all moves are made, then they lie there."""
 
     moves: tuple[Move, ...]
@@ -61,7 +61,7 @@ class Way(NamedTuple):
     valid: Spans | None = None
 
 
-def way_to(array: Holders, box: StridedBox, region: Region, device: Device | None) -> Way:
+def route_to(array: Holders, box: StridedBox, region: Region, device: Device | None) -> Route:
     """Say how a region of a box comes to a device, or to the host; it may go on from an axis's beginning."""
     if all([s.stop <= n for s, n in zip(region, box.shape, strict=True)]):
         return _inside(array, box.part(region), device)
@@ -70,18 +70,18 @@ def way_to(array: Holders, box: StridedBox, region: Region, device: Device | Non
         return beside
     target = StridedBox.new([s.stop - s.start for s in region], box.itemsize)
     moves = [_moves(array, box.part(here), device, target.part(there)) for here, there in unwrapped(region, box.shape)]
-    return Way(tuple([move for some in moves for move in some]), None, target.nbytes(target.whole), target)
+    return Route(tuple([move for some in moves for move in some]), None, target.nbytes(target.whole), target)
 
 
-def copied_to(array: Holders, box: StridedBox, device: Device | None, *, packed: bool = False) -> Way:
+def copied_to(array: Holders, box: StridedBox, device: Device | None, *, packed: bool = False) -> Route:
     """Say how elements are copied to new memory of a device or the host: in C order, or `packed` as they lie."""
     target = box.packed() if packed else StridedBox.new(box.shape, box.itemsize)
-    return Way(tuple(_moves(array, box, device, target)), None, target.nbytes(target.whole), target)
+    return Route(tuple(_moves(array, box, device, target)), None, target.nbytes(target.whole), target)
 
 
-def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
+def _inside(array: Holders, box: StridedBox, device: Device | None) -> Route:
     if 0 in box.shape:
-        return Way((), None, 0, StridedBox.new(box.shape, box.itemsize))
+        return Route((), None, 0, StridedBox.new(box.shape, box.itemsize))
     if any([s == 0 and n > 1 for s, n in zip(box.strides, box.shape, strict=True)]):
         few = tuple([n if s else 1 for n, s in zip(box.shape, box.strides, strict=True)])
         thin = _inside(array, box._replace(shape=few), device)
@@ -93,7 +93,7 @@ def _inside(array: Holders, box: StridedBox, device: Device | None) -> Way:
             if held.device is device:
                 return _completed(array, n, box, box.whole)
             if holds(held.valid, box, box.whole):
-                return Way((), n, 0, box.within(held.room, box.whole))
+                return Route((), n, 0, box.within(held.room, box.whole))
     return copied_to(array, box, device, packed=True)
 
 
@@ -102,7 +102,7 @@ def is_apart(device: Device | None) -> bool:
     return device is not None and device.own_memory
 
 
-def _with_halo(array: Holders, box: StridedBox, region: Region, device: Device | None) -> Way | None:
+def _with_halo(array: Holders, box: StridedBox, region: Region, device: Device | None) -> Route | None:
     """Say how a region that goes on at the array's other end comes to a device that has room for it; None: to none."""
     lying = zip(box.shape, box.strides, StridedBox.new(box.shape, box.itemsize).strides, strict=True)
     if box.start or box.nbytes(box.whole) != array.nbytes or any([n > 1 and s != t for n, s, t in lying]):
@@ -118,7 +118,7 @@ def _with_halo(array: Holders, box: StridedBox, region: Region, device: Device |
     return None
 
 
-def _completed(array: Holders, n: int, box: StridedBox, region: Region) -> Way:
+def _completed(array: Holders, n: int, box: StridedBox, region: Region) -> Route:
     """Say what moves to the room of a holder beside what is there; beyond the array's end, of the other end."""
     held, moves = array.each[n], list[Move]()
     wanted = hull(held.valid, around(held.room, box, region))
@@ -127,7 +127,7 @@ def _completed(array: Holders, n: int, box: StridedBox, region: Region) -> Way:
         moves += _moves(
             array, some._replace(start=some.start % array.nbytes), held.device, some.within(held.room, some.whole), n
         )
-    return Way(tuple(moves), n, 0, box.within(held.room, region), wanted if moves else None)
+    return Route(tuple(moves), n, 0, box.within(held.room, region), wanted if moves else None)
 
 
 def _moves(
