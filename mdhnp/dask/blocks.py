@@ -1,6 +1,6 @@
 """Blocks: an array in blocks that others compute, and which pieces of them make a region of it.
 
-It must not know MDHs, nor what a key stands for.
+It must not know what a key stands for.
 """
 
 from bisect import bisect_right
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from mdhnp.mdh.regions import Region, within
 
 #: From where to before where along an axis.
 Span = tuple[int, int]
@@ -58,7 +60,7 @@ class Section:
 
     blocks: BlockedArray
     #: A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
-    region: tuple[slice, ...]
+    region: Region
     #: Whether several read the same regions, so that one that is put together should be kept.
     shared: bool = False
 
@@ -66,9 +68,8 @@ class Section:
     def shape(self) -> tuple[int, ...]:
         return tuple([s.stop - s.start for s in self.region])
 
-    def part(self, region: Sequence[slice]) -> "Section":
-        inner = zip(self.region, region, strict=True)
-        return replace(self, region=tuple([slice(a.start + b.start, a.start + b.stop) for a, b in inner]))
+    def part(self, region: Region) -> "Section":
+        return replace(self, region=within(self.region, region))
 
     def ends(self, axis: int) -> tuple[int, ...]:
         """Give where blocks end along an axis of the region, inside of it."""

@@ -22,8 +22,8 @@ Ends = tuple[int, ...]
 _TASK = Link(1 / 1024, 1 << 30)
 #: Bytes that are put together in the time of one more task.
 TASK = round(_TASK.start * _TASK.bandwidth)
-#: Ways to cut all dimensions that are compared, at most.
-_WAYS = 1024
+#: Cuts of all dimensions that are compared, at most.
+_CUTS = 1024
 
 
 class _Axis(NamedTuple):
@@ -54,10 +54,10 @@ def chosen(h: MdHom, blocks: Sequence[Sequence[Ends]], largest: int) -> tuple[En
         union = tuple(sorted({e for ends in found for e in ends}))
         choices.append([*dict.fromkeys([*found, union])] or [()])
     finest = tuple([max(each, key=len) for each in choices])
-    if prod(map(len, choices)) > _WAYS or all([len(each) == 1 for each in choices]):
+    if prod(map(len, choices)) > _CUTS or all([len(each) == 1 for each in choices]):
         return finest
-    ways = [way for way in product(*choices) if _fits(h, axes, way, largest)]
-    return min(ways or [finest], key=lambda way: _cost(h, axes, way))
+    cuts = [cut for cut in product(*choices) if _fits(h, axes, cut, largest)]
+    return min(cuts or [finest], key=lambda cut: _cost(h, axes, cut))
 
 
 def _axis(h: MdHom, v: View, axis: int, ends: Ends) -> _Axis | None:
@@ -75,14 +75,14 @@ def _axis(h: MdHom, v: View, axis: int, ends: Ends) -> _Axis | None:
     return _Axis(dim, tuple(inside), high - low)
 
 
-def _cost(h: MdHom, axes: Sequence[Sequence[_Axis | None]], way: Sequence[Ends]) -> float:
+def _cost(h: MdHom, axes: Sequence[Sequence[_Axis | None]], cut: Sequence[Ends]) -> float:
     """Return the seconds of tasks, of bytes put together anew and read again, and of partial results."""
-    parts = [len(ends) + 1 for ends in way]
+    parts = [len(ends) + 1 for ends in cut]
     nbytes = 0.0
     for v, each in zip(h.inputs, axes, strict=True):
         own = {a.dim for a in each if a is not None}
         again = prod([n for d, n in enumerate(parts) if d not in own])
-        moved = sum([_moved(a.ends, way[a.dim], h.extents[a.dim]) for a in each if a is not None])
+        moved = sum([_moved(a.ends, cut[a.dim], h.extents[a.dim]) for a in each if a is not None])
         nbytes += v.element_bytes * (again + min(moved, 1.0))
     partial = prod([n for d, n in enumerate(parts) if h.combine[d].kind == "pw"])
     if partial > 1:
@@ -100,8 +100,8 @@ def _moved(ends: Ends, cut: Ends, extent: int) -> float:
     return 1.0 - float(largest.sum()) / extent
 
 
-def _fits(h: MdHom, axes: Sequence[Sequence[_Axis | None]], way: Sequence[Ends], largest: int) -> bool:
-    longest = [max(np.diff([0, *ends, n]).tolist()) for ends, n in zip(way, h.extents, strict=True)]
+def _fits(h: MdHom, axes: Sequence[Sequence[_Axis | None]], cut: Sequence[Ends], largest: int) -> bool:
+    longest = [max(np.diff([0, *ends, n]).tolist()) for ends, n in zip(cut, h.extents, strict=True)]
     for v, each in zip(h.inputs, axes, strict=True):
         sizes = [
             n if a is None else min(n, longest[a.dim] * -(-n // h.extents[a.dim]) + a.more)

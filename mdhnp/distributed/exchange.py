@@ -20,8 +20,8 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
-from mdhnp.distributed.threads import named
 from mdhnp.distributed.routes import Route, copied_to, is_apart, route_to
+from mdhnp.distributed.threads import named
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout

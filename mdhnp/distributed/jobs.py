@@ -18,8 +18,8 @@ from mdhnp.distributed.choose import Chosen, Operand, halos
 from mdhnp.distributed.exchange import AT_ONCE
 from mdhnp.distributed.kernel import DeviceCall
 from mdhnp.distributed.portions import portions
-from mdhnp.distributed.spans import NOTHING, spans_of
 from mdhnp.distributed.routes import Held, Holders, Route, route_to
+from mdhnp.distributed.spans import NOTHING, spans_of
 from mdhnp.mdh import Computation, Task, View, Window
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, within

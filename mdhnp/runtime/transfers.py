@@ -131,20 +131,20 @@ _rings: dict[tuple[Device, str], PinnedRing] = process.table()
 _making = process.lock()
 
 
-def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[PinnedRing | None]:
+def _ring_for(device: Device, direction: str, memory: Bytes) -> AbstractContextManager[PinnedRing | None]:
     """Give the ring for a copy of memory as :func:`_ring` does, at once; None also if the driver is as fast."""
     start = memory.__array_interface__["data"][0]
     is_plain = memory.size < LARGE or is_pinned(device, start, memory.size)
-    return nullcontext() if is_plain else _ring(device, way, wait=False)
+    return nullcontext() if is_plain else _ring(device, direction, wait=False)
 
 
 @contextmanager
-def _ring(device: Device, way: str, wait: bool) -> Iterator[PinnedRing | None]:
+def _ring(device: Device, direction: str, wait: bool) -> Iterator[PinnedRing | None]:
     """Give the ring for a copy "up" to a device or "down" from it; None if it is in use, or there is no memory for it.
 
     With `wait`, until no other thread uses it.
     """
-    key = device, way
+    key = device, direction
     if key not in _rings:
         with _making, suppress(cl.Error):  # the system has no more memory that can be pinned
             if key not in _rings:
@@ -164,7 +164,9 @@ def _ring(device: Device, way: str, wait: bool) -> Iterator[PinnedRing | None]:
 
 def pinned(device: Device) -> int:
     """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
-    return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + pinned_bytes(device)
+    return _BLOCK * _BLOCKS * sum([(device, d) in _rings for d in ("up", "down")]) + pinned_bytes(
+        device
+    )
 
 
 class Transfer(NamedTuple):
