@@ -55,11 +55,7 @@ class _Pool:
         self.all: list[PinnedBlock] = []
         self.most = int(system.memory() * _MOST)
 
-    def lease(self, size: int) -> Array | None:
-        """Give memory of a size; None where that has not come often, or too much is pinned."""
-        return self.take(size, _OFTEN)
-
-    def take(self, size: int, often: int) -> Array | None:
+    def take(self, size: int, often: int = _OFTEN) -> Array | None:
         """Give memory of a size that has come so often before; None where it has not, or too much is pinned."""
         home = self.free.setdefault(size, [])
         try:
@@ -95,7 +91,7 @@ def _held() -> int:
 
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
     """Give what makes new arrays, as :func:`mdhnp.runtime.results.maker` does, for results of a device."""
-    return results.maker(outputs, _pools.setdefault(device, _Pool(device)).lease)
+    return results.maker(outputs, _pools.setdefault(device, _Pool(device)).take)
 
 
 def passage(device: Device, nbytes: int) -> Array:
