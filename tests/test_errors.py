@@ -111,6 +111,7 @@ BAD = [
     ("vecdot", (A, C), {}, "operands of shapes"),
     ("vecdot", (A, 2), {}, "operand 1"),
     ("vecdot", (A, A), {"axis": 2}, "axis 2"),
+    ("vecdot", (A, A), {"axis": (0, 0)}, "axis must be int"),
     ("vecdot", (A, A), {"axis": 0, "axes": [0, 0]}, "axis and axes"),
     ("vecdot", (A, V), {"out": np.ones(3)}, "out of shape"),
     ("matvec", (V, V), {}, "operand 0"),
@@ -171,6 +172,7 @@ BAD = [
     ("concat", ([A, A],), {"axis": 0.5}, "axis must be"),
     ("stack", ([A, A],), {"axis": "a"}, "axis must be"),
     ("take", (A, [0]), {"axis": 0.5}, "axis must be"),
+    ("take", (A, [0.5]), {"axis": 5}, "axis 5"),
     ("repeat", (A, 2), {"axis": 0.5}, "axis must be"),
     ("roll", (A, 1), {"axis": 0.5}, "axis must be"),
     ("moveaxis", (A, 0.5, 1), {}, "source must be"),
@@ -204,6 +206,18 @@ def test_bad_call(name, args, kwargs, words):
         (lambda a: a.ravel(order=3), "order must be str"),
         (lambda a: a.std(ddof="a"), "std: correction must be a number"),
         (lambda a: np.sum(a, axis=0.5), "sum: axis must be int or tuple of int, not 0.5"),
+        (mdhnp.skeletons.reduce("add", axis=0.5), "reduce: axis must be int or tuple of int, not 0.5"),
+        (mdhnp.skeletons.scan("add", axis=(0,)), "scan: axis: (0,) is no integer"),
+        (lambda a: mdhnp.subtract.at(a > 0, [0], a[:1] > 0), "subtract.at: numpy boolean subtract"),
+        (
+            lambda _: mdhnp.md_hom(np.abs, {"i": mdhnp.cc}, "x[i] -> y[i]", boundary=3),
+            "md_hom: boundary: takes modes by",
+        ),
+        (
+            lambda _: mdhnp.md_hom(np.abs, {"i": mdhnp.cc}, "x[i] -> y[i]", segments=3),
+            "md_hom: segments: takes text by",
+        ),
+        (lambda _: mdhnp.pw("add", name=3), "name: takes text, not 3"),
     ],
 )
 def test_arguments_of_other_types_are_named(call, words):

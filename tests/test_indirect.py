@@ -333,6 +333,7 @@ def test_what_is_refused(views: str, dtype: str, error: type[Exception], said: s
         ({"l": "at[i]:at[i+1]"}, "'l' is none of the dimensions"),
         ({"k": "at[i]"}, "no pair of elements"),
         ({"k": "at[i]:ta[i]"}, "of two arrays"),
+        ({"k": "at[i]:at[i"}, "is not a list of accesses"),
         ({"k": "at[k]:at[k]"}, "where points of concatenated dimensions are"),
     ],
 )
@@ -341,6 +342,22 @@ def test_segments_that_mean_nothing(segments: dict[str, str], said: str) -> None
         mdhnp.md_hom(_same, {"i": cc, "k": pw("add")}, "t[k] -> y[i]", segments=segments)(
             np.ones(3), np.zeros(3, int), i=2
         )
+
+
+def test_what_is_combined_behind_segments_must_commute() -> None:
+    composed = pw(lambda a, b: (a[0] * b[0], a[0] * b[1] + a[1]), commutative=False, check=False, identity=(1, 0))
+    x, z, at = np.full((6, 2), 2), np.arange(12).reshape(6, 2), np.array([0, 2, 2, 6])
+    where = {"views": "x[i,k], z[i,k] -> y[j], w[j]", "segments": {"i": "at[j]:at[j+1]"}}
+    for dims in ("ik", "ki"):
+        h = mdhnp.md_hom(lambda x, z: (x, z), {"j": cc} | dict.fromkeys(dims, composed), **where)
+        if dims == "ki":
+            want = interpret(h.bind(x, z, at), x, z, at)
+            np.testing.assert_array_equal(h(x, z, at), want)
+        else:
+            with pytest.raises(
+                ValueError, match=r"combine: k is combined before i, whose points are those of segments"
+            ):
+                h(x, z, at)
 
 
 def test_printed() -> None:

@@ -213,12 +213,12 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "array of 2 axes, 1 are needed", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(A)),
     (ValueError, "elsewhere", lambda: md_hom(np.multiply, GEMM, "A[i,k], B[k,j] -> C[i,j]").bind(A, np.ones((6, 3)))),
     (ValueError, "cannot be found", lambda: md_hom(lambda a: a, {"i": cc, "j": cc}, "x[i] -> y[i,j]").bind(X)),
+    (ValueError, "i has 3", lambda: md_hom(np.hypot, {"i": cc}, "z[2*i], v[i], w[i] -> y[i]").bind(X, B[0], X)),
     (ValueError, "results for", lambda: md_hom(lambda a: (a, a), {"i": cc}, "x[i] -> y[i]").bind(X)),
     (ValueError, "unknown operator", lambda: md_hom(lambda a: a, {"i": pw("plus")}, "x[i] -> y[]").bind(X)),
     (ValueError, "combines booleans", lambda: md_hom(lambda a: a, {"i": pw("or")}, "x[i] -> y[]").bind(X)),
     (ValueError, "one each is needed", lambda: md_hom(lambda a: a, {"i": pw(("add", "max"))}, "x[i] -> y[]").bind(X)),
-    (ValueError, "moves with a reduced", lambda: md_hom(
-        lambda a: a, {"i": pw("add")}, "x[i] -> y[]", finish=lambda total, a: total + a).bind(X)),
+    (ValueError, "moves with a reduced", lambda: md_hom(abs, {"i": pw("add")}, "x[i] -> y[]", finish=np.add).bind(X)),
     (ValueError, "'X' is none of the inputs x", lambda: md_hom(
         lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"X": "wrap"})),
     (ValueError, "'y' is none of the inputs x", lambda: md_hom(

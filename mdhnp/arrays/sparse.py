@@ -121,12 +121,13 @@ class SparseArray:
 
     def _pieces(self) -> tuple[Array, ...]:
         """Give which pieces are the first ones of rows, and where pieces begin; nothing if no row is long."""
-        if self._cut is None:
+        if (found := self._cut) is None:
             ends = self.indptr.numpy()
             lengths = np.diff(ends)
             long = lengths.max(initial=0) > max(_LONG, _TIMES * ends[-1] // max(len(lengths), 1))
-            self._set(_cut=tuple(map(self._there, pieces(ends, _PIECE))) if long else ())
-        return self._cut
+            found = tuple(map(self._there, pieces(ends, _PIECE))) if long else ()
+            self._set(_cut=found)
+        return found
 
     def __repr__(self) -> str:
         """Show all but the elements."""

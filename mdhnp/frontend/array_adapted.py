@@ -150,7 +150,7 @@ def by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: An
 
 #: Functions by NumPy's.
 ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    np.ravel: lambda a, order="C": a.ravel(order), np.copy: lambda a, order="K": a.copy(order),
+    np.ravel: lambda a, order="C": a.ravel(order), np.copy: lambda a, order="K": a.copy(order or "K"),
     np.cumsum: lambda a, axis=None, dtype=None: a.cumsum(axis, dtype),
     np.cumprod: lambda a, axis=None, dtype=None: a.cumprod(axis, dtype),
     np.vstack: lambda tup: package().concat([np.atleast_2d(a) for a in tup], axis=0),

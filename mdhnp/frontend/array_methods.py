@@ -17,8 +17,10 @@ from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, check_order, fallback, not_copied
 from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.array_functions import array_function, array_ufunc
+from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.creation import asarray, assign
 from mdhnp.frontend.indexing import VIEWED, check_mask, elements_for, is_mask, put, put_on_host, selected, spread
+from mdhnp.frontend.pairwise import keep_order
 from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
@@ -313,9 +315,10 @@ def _of_sparse(self: SparseArray, ufunc: np.ufunc, method: str, *operands: Any, 
 
 def _walked(a: Array, order: Any) -> tuple[Array, list[int]]:
     """Return a view in whose C order elements are in an order of NumPy's, and which axes it has; never the array."""
-    letter, steps = check_order("C" if order is None else order, [a._view]), [-abs(s) for s in a.strides]
-    axes = {"C": [*range(a.ndim)], "F": [*range(a.ndim)][::-1], "K": sorted(range(a.ndim), key=steps.__getitem__)}
-    return a.transpose(axes[letter]), axes[letter]
+    letter, labels = check_order("C" if order is None else order, [a._view]), ELLIPSIS[: a.ndim]
+    walked = {"C": labels, "F": labels[::-1]}.get(letter) or keep_order((labels,), labels, [a._view])
+    axes = [labels.index(label) for label in walked]
+    return a.transpose(axes), axes
 
 
 def _puts_by_kernels(device: Any) -> bool:
@@ -334,9 +337,10 @@ def _of_view(key: Any) -> tuple[Any, ...] | None:
 def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> Any:
     """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
     if (helps := not_copied([array])) is not None:
+        known = isinstance(key, float | complex | str)  # which is none of NumPy's keys either
         raise IndexError(
             f"only integers, slices (`:`), ellipsis (`...`), None and arrays of integers or booleans are indices of an "
-            f"Array, not {_named(key)}; {helps}"
+            f"Array, not {_named(key)}{'' if known else f'; {helps}'}"
         )
     return fallback(name, "indices are values", compute, ())
 

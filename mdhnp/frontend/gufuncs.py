@@ -100,6 +100,7 @@ def vecdot(
     if axis is not None:
         if axes is not None:
             raise TypeError("vecdot: axis and axes cannot both be given")
+        axis = integer("axis", axis)
         axes = [axis, axis, axis if keepdims else ()]
     return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 

@@ -74,13 +74,15 @@ class _Selection(NamedTuple):
 def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: Mode = "raise") -> Any:
     if mode not in _BOUNDARIES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(map(repr, _BOUNDARIES))}")
-    x, indices, out = _array(dense(0, x)), _indices(indices), output("take", out)
+    x, out = _array(dense(0, x)), output("take", out)
+    if axis is not None:
+        axis = normalize_axis_index(index(axis), max(x.ndim, 1))
+    indices = _indices(indices)
     if axis is None and type(x) is Array and not x.device.own_memory:
         return deliver("take", call((_TAKE_OF_ALL, mode), (x, indices)), out)
     if axis is None or not x.ndim:
         x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
-        x, axis = reshape(x, (-1,)), 0 if axis is None else axis
-    axis = normalize_axis_index(index(axis), x.ndim)
+        x, axis = reshape(x, (-1,)), axis or 0
     found = call((_TAKE, _Selection((axis,), axis, mode)), (x, indices))
     return deliver("take", found, out)
 

@@ -186,6 +186,8 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
     if not isinstance(x, Array):
         return np.reshape(x, shape, copy=copy)
+    if copy is not None and not isinstance(copy, bool):
+        np.empty(0).reshape(0, copy=copy)  # NumPy knows what else there is, and its errors
     if not x.device.own_memory:
         return of_views(_reshaped, x, shape if isinstance(shape, int) else tuple(shape), copy, reads=True)
     if copy is not True:

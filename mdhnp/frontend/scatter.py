@@ -181,7 +181,11 @@ def _there(ufunc: np.ufunc, a: Array, indices: Any, b: Any) -> tuple[Any, ...]:
     if not a.ndim or (indices.size and not a.shape[0]):
         raise IndexError("an Array without axes, or of no elements along its first one, has no indices")
     if isinstance(b, int | float | complex):
-        b = np.asarray(b, np.result_type(a.dtype, b))
+        try:
+            b = np.asarray(b, np.result_type(a.dtype, b))
+        except OverflowError:
+            b = np.asarray(b)  # which NumPy wraps, as its sums and products
+            b = b if ufunc in (np.maximum, np.minimum) else b.astype(a.dtype)
     b = b if isinstance(b, Array) or is_array(b) else np.asarray(b)
     _check(ufunc, a, indices, b)
     return a, indices, b
@@ -208,6 +212,8 @@ def _check(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     if b.shape != shape and np.broadcast_shapes(b.shape, shape) != shape:
         raise ValueError(f"b of shape {b.shape} cannot be broadcast to {shape}")
     common = a.dtype if b.dtype == a.dtype else np.result_type(a.dtype, b.dtype)
+    if ufunc is np.subtract and common.kind == "b":
+        ufunc.resolve_dtypes((a.dtype, b.dtype, None))  # its error
     # NumPy converts after each step, by any rule: what is converted in the end must be the same then.
     rule: Any = "safe" if ufunc in (np.maximum, np.minimum) and a.dtype.kind in "iu" else "same_kind"
     if not np.can_cast(common, a.dtype, rule):

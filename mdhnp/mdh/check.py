@@ -96,6 +96,13 @@ def _check_sources(h: "MdHom") -> None:
     for s in h.segments:
         if h.combine[s.dim].kind != "pw":
             raise ValueError(f"segments: {h.names[s.dim]} is no reduced dimension")
+        behind = [d for d in h.combined if d > s.dim]
+        if behind and (h.operator is None or not h.operator.commutative):
+            inner, outer = h.names[behind[0]], h.names[s.dim]
+            raise ValueError(
+                f"combine: {inner} is combined before {outer}, whose points are those of segments, by another operator "
+                f"or one that does not commute; put {inner} before {outer} where that is meant, or reduce it by itself"
+            )
         view = h.inputs[s.source]
         if view.dtype.kind not in "iu":
             raise TypeError(f"{view.name}: offsets must be integers, not {view.dtype.name}")

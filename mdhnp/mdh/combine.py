@@ -73,6 +73,8 @@ CC = Combine("cc")
 
 def _require_line(name: str) -> None:
     """Names stand in the comments of generated text."""
+    if not isinstance(name, str):
+        raise TypeError(f"name: takes text, not {name!r:.80}")
     if not name.isprintable():
         raise ValueError(f"name: {name!r} is not one line of printable characters")
 

@@ -28,7 +28,7 @@ def buffers(text: str, names: tuple[str, ...], ends: Sequence[str] = ()) -> tupl
     ('T', 'idx', 0)
     """
     nodes = _nodes(text)
-    reader = _Reader(names, nodes, [_named(ast.parse(each, mode="eval").body) for each in ends])
+    reader = _Reader(names, nodes, [node for each in ends for node in _nodes(each)])
     given: dict[str, list[Access]] = {name: [] for name in reader.sources}
     for node in nodes:
         given[_name(node)].append(reader.access(node))

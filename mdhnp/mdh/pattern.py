@@ -160,6 +160,8 @@ def md_hom(
         ("scalar", scalar, callable(scalar) or isinstance(scalar, str), "a function of values, or OpenCL C text"),
         ("combine", combine, isinstance(combine, Mapping), "operators by dimension, as in {'i': cc, 'k': pw('add')}"),
         ("views", views, isinstance(views, str), "text such as 'A[i,k], B[k,j] -> C[i,j]'"),
+        ("boundary", boundary, isinstance(boundary, Mapping | None), "modes by input, as in {'A': 'nearest'}"),
+        ("segments", segments, isinstance(segments, Mapping | None), "text by dimension: {'k': 'at[i]:at[i+1]'}"),
     ):
         if not fits:
             raise TypeError(f"{argument}: takes {takes}, not {given!r:.80}")
@@ -221,7 +223,7 @@ def _length(index: Affine, sizes: Sequence[int]) -> int:
 
 def _ends(name: str, text: str, names: tuple[str, ...]) -> tuple[str, str]:
     """Both accesses of ``begin[i]:end[i]``."""
-    begin, colon, end = text.partition(":")
+    begin, colon, end = str(text).partition(":")
     if name not in names:
         raise ValueError(f"segments: {name!r} is none of the dimensions {', '.join(names)}")
     if not colon or "[" not in begin or "[" not in end:

@@ -164,9 +164,7 @@ def _ring(device: Device, direction: str, wait: bool) -> Iterator[PinnedRing | N
 
 def pinned(device: Device) -> int:
     """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
-    return _BLOCK * _BLOCKS * sum([(device, d) in _rings for d in ("up", "down")]) + pinned_bytes(
-        device
-    )
+    return _BLOCK * _BLOCKS * sum([(device, d) in _rings for d in ("up", "down")]) + pinned_bytes(device)
 
 
 class Transfer(NamedTuple):
