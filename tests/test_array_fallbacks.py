@@ -23,7 +23,7 @@ UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "subtract.reduce": (np.subtract.reduce, NONE),
     "add": (lambda a: np.add(a, 1, where=A > 0, out=None), "has no argument 'where'"),
     "var": (lambda a: np.var(a, mean=np.mean(A)), "has no argument 'mean'"),
-    "copy": (lambda a: np.copy(a, order="F"), "has no argument 'order'"),
+    "copy": (lambda a: np.copy(a, subok=True), "has no argument 'subok'"),
     "meshgrid": (lambda a: np.meshgrid(a[0], a[1], sparse=True), "has no argument 'sparse'"),
     "atleast_1d": (lambda a: np.atleast_1d(3, a), NONE),
     "average": (lambda a: np.average(a, returned=True), "has no argument 'returned'"),

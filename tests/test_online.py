@@ -20,8 +20,7 @@ from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.frontend.attention import _traced
 from mdhnp.frontend.fuse import Fused, arrays_of, described
-from mdhnp.fusion import cost
-from mdhnp.mdh import Graph, MdHom, Rows
+from mdhnp.mdh import MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
@@ -354,41 +353,6 @@ def test_illegal_schedules(change: Callable[[Schedule], Schedule], words: str) -
         check(stage.mdhom, change(_first(h)), MATRICES)
     with pytest.raises(IllegalSchedule, match="the device has no"):
         check(stage.mdhom, _first(h), CAPS)
-
-
-@pytest.mark.parametrize(
-    ("rows", "features", "hidden", "apart"),
-    [(4096, 64, 256, True), (65536, 128, 512, True), (16384, 96, 384, True), (1 << 20, 16, 64, False)],
-)
-def test_two_products_are_one_kernel_where_that_is_faster(
-    rows: int, features: int, hidden: int, apart: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As measured on an H200: what is between them has to be large beside the work."""
-    monkeypatch.setattr(cost, "_turned", lambda h: 0)
-    layers = _layers(rows, features, hidden, features)
-    (step,) = layers.steps
-    found = default(step.mdhom, MATRICES)
-    assert found.atom
-    assert is_slower_than_apart(step.mdhom, found, MATRICES) == apart
-
-
-def _layers(*sizes: int) -> Graph:
-    rows, features, hidden, results = sizes
-    x, w, v = (np.empty(n, np.float32) for n in ((rows, features), (features, hidden), (hidden, results)))
-    return Fused(lambda x, w, v: np.maximum(x @ w, np.float32(0)) @ v).rewriting(x, w, v).after
-
-
-@pytest.mark.parametrize(
-    ("sizes", "one"),
-    [
-        ((256, 64, 4096, 64), True), ((4096, 32, 1024, 32), True), ((512, 128, 2048, 128), True),
-        ((1 << 18, 16, 64, 16), True), ((1024, 64, 256, 64), True), ((16384, 64, 64, 64), False),
-        ((65536, 64, 128, 64), False), ((1 << 20, 16, 64, 16), True),
-    ],
-)  # fmt: skip
-def test_two_products_are_one_kernel_where_that_is_faster_on_cpus(sizes: tuple[int, ...], one: bool) -> None:
-    """As measured by Intel's runtime on a Xeon: rows that lie in vectors are turned."""
-    assert len(_layers(*sizes).steps) == (1 if one else 2)
 
 
 @pytest.mark.parametrize(

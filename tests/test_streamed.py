@@ -13,17 +13,20 @@ from guards import unwritten
 from ir_run import run
 from random_functions import Seeded, any_integers
 from running import execute, lowered
-from schedules import CAPS
+from schedules import CAPS, MATRICES
 
 import mdhnp
+from mdhnp.calls.candidates import is_slower_than_apart
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.frontend.fuse import Fused
+from mdhnp.fusion import cost
 from mdhnp.fusion.bounds import apart, last_that_counts
 from mdhnp.fusion.rewrite import rewriting
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.maps import WRITTEN_OUT
 from mdhnp.fusion.streamed import Streamed, streamed
-from mdhnp.mdh import Rows, index, interpret, trace
+from mdhnp.mdh import Graph, Rows, index, interpret, trace
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule
@@ -310,3 +313,38 @@ def test_what_a_schedule_of_the_form_must_not() -> None:
             check(made, replace(s, **wrong), SMALL)
     assert Schedule.from_json(s.to_json()) == s
     assert interpret(made, *_operands((), 64, 400, 8)).shape == (64, 8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "hidden", "apart"),
+    [(4096, 64, 256, True), (65536, 128, 512, True), (16384, 96, 384, True), (1 << 20, 16, 64, False)],
+)
+def test_two_products_are_one_kernel_where_that_is_faster(
+    rows: int, features: int, hidden: int, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As measured on an H200: what is between them has to be large beside the work."""
+    monkeypatch.setattr(cost, "_turned", lambda h: 0)
+    layers = _layers(rows, features, hidden, features)
+    (step,) = layers.steps
+    found = default(step.mdhom, MATRICES)
+    assert found.atom
+    assert is_slower_than_apart(step.mdhom, found, MATRICES) == apart
+
+
+def _layers(*sizes: int) -> Graph:
+    rows, features, hidden, results = sizes
+    x, w, v = (np.empty(n, np.float32) for n in ((rows, features), (features, hidden), (hidden, results)))
+    return Fused(lambda x, w, v: np.maximum(x @ w, np.float32(0)) @ v).rewriting(x, w, v).after
+
+
+@pytest.mark.parametrize(
+    ("sizes", "one"),
+    [
+        ((256, 64, 4096, 64), True), ((4096, 32, 1024, 32), True), ((512, 128, 2048, 128), True),
+        ((1 << 18, 16, 64, 16), True), ((1024, 64, 256, 64), True), ((16384, 64, 64, 64), False),
+        ((65536, 64, 128, 64), False), ((1 << 20, 16, 64, 16), True),
+    ],
+)  # fmt: skip
+def test_two_products_are_one_kernel_where_that_is_faster_on_cpus(sizes: tuple[int, ...], one: bool) -> None:
+    """As measured by Intel's runtime on a Xeon: rows that lie in vectors are turned."""
+    assert len(_layers(*sizes).steps) == (1 if one else 2)

@@ -292,11 +292,14 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
         known[names.index(name)] = value
     every = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
     indices = [(v, axis, i) for v, axis, i in every if not isinstance(i, Indirect)]
-    alone: dict[int, int] = {}
-    for v, axis, i in indices:
-        if (of := i.dim()) is not None and of not in known and alone.setdefault(of, v.shape[axis]) != v.shape[axis]:
-            lengths = f"{v.shape[axis]} elements, dimension {names[of]} has {alone[of]} elsewhere"
-            raise ValueError(f"{v.name}: axis {axis} has {lengths}")
+    alone: dict[int, int] = {}  # by axes that nothing but dimensions as they are index
+    for v in views:
+        for axis, size in enumerate(v.shape):
+            dims = {None if isinstance(access[axis], Indirect) else access[axis].dim() for access in v.accesses}
+            for d in () if None in dims else dims:
+                if d is not None and d not in known and alone.setdefault(d, size) != size:
+                    lengths = f"{size} elements, dimension {names[d]} has {alone[d]} elsewhere"
+                    raise ValueError(f"{v.name}: axis {axis} has {lengths}")
     while True:
         found: dict[int, int] = {}
         beyond: dict[int, int] = {}  # by sums that may leave their array
