@@ -122,11 +122,8 @@ def drawn(h: Computation, device: Device, rng: np.random.Generator) -> Schedule:
 def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     (found,) = mdhnp.tune(mdhnp.matmul, A, B, budget=3.0, evaluations=6, progress=False)
-    assert found.mdhom.precision == "fixed" and {m.status for m in found.measurements} <= {
-        "ok",
-        "slow",
-        "hang",
-    }  # others are busy
+    assert found.mdhom.precision == "fixed"
+    assert {m.status for m in found.measurements} <= {"ok", "slow", "hang"}  # that is where others are busy
     assert len(found.measurements) > 1
     assert all(in_fixed_order(found.mdhom, m.schedule) == m.schedule for m in found.measurements)
     assert bits(CALLS["product"][0]) == CALLS["product"][1]

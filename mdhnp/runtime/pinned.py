@@ -7,6 +7,7 @@ there is a limit.
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class _Pool:
         self.all: list[PinnedBlock] = []
         self.most = int(system.memory() * _MOST)
 
-    def take(self, size: int, often: int = _OFTEN) -> Array | None:
+    def take(self, size: int, often: int) -> Array | None:
         """Give memory of a size that has come so often before; None where it has not, or too much is pinned."""
         home = self.free.setdefault(size, [])
         try:
@@ -91,7 +92,7 @@ def _held() -> int:
 
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
     """Give what makes new arrays, as :func:`mdhnp.runtime.results.maker` does, for results of a device."""
-    return results.maker(outputs, _pools.setdefault(device, _Pool(device)).take)
+    return results.maker(outputs, partial(_pools.setdefault(device, _Pool(device)).take, often=_OFTEN))
 
 
 def passage(device: Device, nbytes: int) -> Array:
