@@ -17,7 +17,7 @@ from mdhnp.tuning import evaluations, kernel, parameter, space, tune
 from mdhnp.tuning.measure import energy
 
 CPU = cast(Device, SimpleNamespace(kind="cpu", runtime="intel", name="Xeon"))
-PLACE = SimpleNamespace(pci_domain_id_nv=1, pci_bus_id_nv=0x8D, pci_slot_id_nv=0x21)
+PLACE = SimpleNamespace(pci_domain_id_nv=1, pci_bus_id_nv=0x8D, pci_slot_id_nv=0x14)
 GPU = cast(Device, SimpleNamespace(kind="gpu", runtime="nvidia", name="H100", cl=PLACE))
 
 
@@ -79,7 +79,7 @@ def test_a_board_is_found_by_its_slot_and_counted_from_step_to_step(monkeypatch:
 
     asked = nvml(monkeypatch, lambda: 5_000_000 + 30 * (runs // 4 * 4))
     counter = energy.energy_counters(GPU)
-    assert asked == ["00000001:8d:04.1"]
+    assert asked == ["00000001:8d:14.0"]
     assert counter.joules(run) == pytest.approx(0.03)
     assert runs == 4 + 40, "ten steps, after the one from which it counts"
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_known_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
         raise NVMLError("Insufficient Permissions")
 
     nvml(monkeypatch, refused)
-    with pytest.raises(RuntimeError, match=r"H100 in slot 00000001:8d:04\.1 takes: Insufficient Permissions"):
+    with pytest.raises(RuntimeError, match=r"H100 in slot 00000001:8d:14\.0 takes: Insufficient Permissions"):
         energy.energy_counters(GPU)
     powercap(tmp_path, intel_rapl_0=("package-0", 0))
 

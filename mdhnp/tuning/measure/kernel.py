@@ -32,8 +32,12 @@ _CUT_OFF = 2.0
 #: Seconds that launches take together between two looks at the energy, and the most of them.
 _TOGETHER, _MOST = 5e-3, 1000
 
-#: What a cost may be made of.
-_MEASURED = ("time", "energy", "code_size")
+#: What a cost may be made of, and the cost of one of these alone.
+_ALONE: dict[str, Callable[..., Any]] = {
+    "time": lambda time: time,
+    "energy": lambda energy: energy,
+    "code_size": lambda code_size: code_size,
+}
 
 
 class _Launch(NamedTuple):
@@ -237,17 +241,9 @@ def kernel(
         raise ValueError(f"reference: {len(reference)} arrays for the {arrays} among the arguments")
     where = default_device() if device is None else find_device(device)
     cost = objective if callable(objective) else _ALONE.get(objective) if isinstance(objective, str) else None
-    if cost is None or not {*arguments_of(cost, "objective")} <= {*_MEASURED}:
-        raise ValueError(f"objective: takes {', '.join(_MEASURED)}, or a function of these, not {objective!r}")
+    if cost is None or not {*arguments_of(cost, "objective")} <= _ALONE.keys():
+        raise ValueError(f"objective: takes {', '.join(_ALONE)}, or a function of these, not {objective!r}")
     return TunedKernel(source, name, arguments, (global_size, local_size), reference, cost, where)
-
-
-#: Costs of one thing that is measured.
-_ALONE: dict[str, Callable[..., Any]] = {
-    "time": lambda time: time,
-    "energy": lambda energy: energy,
-    "code_size": lambda code_size: code_size,
-}
 
 
 def _size(size: Size | None, configuration: Configuration) -> tuple[int, ...] | None:

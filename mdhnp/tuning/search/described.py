@@ -43,6 +43,7 @@ class SpaceSearch(Told):
     ) -> None:
         super().__init__()
         self._h, self._caps, self._start, self._access = h, caps, start, AccessPattern(h.last)
+        self._described = space is not None
         space = Space(list(_usual(h, caps, start))) if space is None else space
         numbers = [*(f"{f}_{d}" for f in _SIZES for d in range(h.rank))]
         names = {*numbers, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
@@ -65,7 +66,7 @@ class SpaceSearch(Told):
                 self._asked[found] = configuration
                 return found
             self._technique.tell(configuration, None if found is None else self._times.get(found))
-        if len(self._asked) == 1:
+        if len(self._asked) == 1 and self._described:
             try:
                 check(self._h, _with(self._h, self._start, self._last), self._caps)
             except IllegalSchedule as error:

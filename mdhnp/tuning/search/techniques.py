@@ -154,32 +154,33 @@ class DifferentialEvolution:
         self._space, self._random, self._factor, self._crossover = space, Random(seed), factor, crossover
         self._most = population or min(max(5 * len(space.parameters), 10), 40)
         self._members: list[tuple[list[float], float]] = []
-        self._turn, self._target = 0, -1
+        self._turn, self._targets = 0, dict[tuple[Any, ...], int]()
 
     def ask(self) -> Configuration | None:
         """Give a new member, or a rival of an old one."""
         draw = self._random
         if len(self._members) < self._most:
-            self._target = -1
             return self._space.at([draw.random() for _ in self._space.parameters])
-        self._target = self._turn = (self._turn + 1) % self._most
-        a, b, c = (self._members[n][0] for n in draw.sample([n for n in range(self._most) if n != self._target], 3))
-        own, always = self._members[self._target][0], draw.randrange(len(a))
+        target = self._turn = (self._turn + 1) % self._most
+        a, b, c = (self._members[n][0] for n in draw.sample([n for n in range(self._most) if n != target], 3))
+        own, always = self._members[target][0], draw.randrange(len(a))
         moved = [
             reflected(a[n] + self._factor * (b[n] - c[n])) if n == always or draw.random() < self._crossover else own[n]
             for n in range(len(own))
         ]
-        return self._space.at(moved)
+        found = self._space.at(moved)
+        self._targets[_key(found)] = target
+        return found
 
     def tell(self, configuration: Configuration, cost: float | None) -> None:
         """Let the better of both stay."""
-        point = self._space.coordinates(configuration)
+        point, target = self._space.coordinates(configuration), self._targets.pop(_key(configuration), None)
         if cost is None or point is None:
             return
         if len(self._members) < self._most:
             self._members.append((point, cost))
-        elif self._target >= 0 and cost <= self._members[self._target][1]:
-            self._members[self._target] = point, cost
+        elif target is not None and cost <= self._members[target][1]:
+            self._members[target] = point, cost
 
 
 @_technique(
