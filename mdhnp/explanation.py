@@ -120,7 +120,7 @@ class Explanation:
     def __str__(self) -> str:
         if not self.source:
             return self.summary
-        stages = [stage.mdhom for plan in self.launches if isinstance(plan, Kernels) for stage in staged(plan.mdhom)]
+        stages = [stage.mdhom for plan in self.launches if isinstance(plan, Kernels) for stage in staged(plan)]
         shown = [
             f"# {h} of {'×'.join(map(str, h.extents))}\n{s!r}" for h, s in zip(stages, self.schedules, strict=True)
         ]

@@ -94,7 +94,7 @@ def test_bits_are_those_of_every_schedule(device: Device, name: str) -> None:
     launches = mdhnp.explain(call).launches
     rng, tried = np.random.default_rng(1), set()
     for _ in range(4):
-        chosen = [drawn(h, device, rng) for plan in launches for h in [s.mdhom for s in staged(plan.mdhom)]]
+        chosen = [drawn(h, device, rng) for plan in launches for h in [s.mdhom for s in staged(plan)]]
         tried.add(tuple(chosen))
         with mdhnp.config(schedule=chosen):
             assert bits(call) == pinned

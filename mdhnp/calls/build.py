@@ -215,7 +215,7 @@ def keep(request: Request, won: Plan, calls: Mapping[str, Sequence[float]]) -> N
         judge(request.mdhom, request.device, NUMPY if isinstance(won, ByNumpy) else KERNELS, calls)
     if not isinstance(won, Kernels) or won.origins == ("general",):
         return
-    stages = kernels.staged(request.mdhom)
+    stages = kernels.staged(request)
     if len(stages) == 1:
         key, schedule = key_of(stages[0].mdhom, request.device), won.schedules[0]
         known = cache().get(key)

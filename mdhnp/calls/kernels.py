@@ -19,7 +19,7 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate, procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.fusion.rewrite import all_apart
-from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages, stretches
+from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, paired, stages, stretches
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
@@ -63,7 +63,7 @@ def own(request: Request, why: str) -> Kernels | SlicedKernels:
 
 def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
     """Give each step of a call those of the settings' schedules that are for its kernels."""
-    counts = [0 if r.empty else len(stages(r.mdhom)) for r in requests]
+    counts = [0 if r.empty else len(staged(r)) for r in requests]
     if sum(counts) != len(mode.schedules):
         raise IllegalSchedule(f"config.schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
     each = iter(mode.schedules)
@@ -72,7 +72,7 @@ def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
 
 def _as_told(request: Request, why: str) -> Kernels:
     """Make kernels with the schedules that the settings say; IllegalSchedule if one is not for its stage."""
-    device, each = request.device, [stage.mdhom for stage in staged(request.mdhom)]
+    device, each = request.device, [stage.mdhom for stage in staged(request)]
     try:
         if _is_too_large(request.mdhom, device):
             raise IllegalSchedule("arrays are larger than the largest buffer")
@@ -88,8 +88,8 @@ def repeating(plan: Kernels) -> tuple[Schedule, ...]:
     """Give schedules by which a call is computed as by a plan: of one for all sizes, fitted to those of the call."""
     if plan.origins != ("general",):
         return plan.schedules
-    (stage,), caps = staged(plan.mdhom), plan.device.caps
-    return (adapt(stage.mdhom, replace(plan.schedules[0], second=None), caps) or _default(stage.mdhom, caps),)
+    each, caps, found = staged(plan), plan.device.caps, replace(plan.schedules[0], second=None)
+    return tuple([adapt(stage.mdhom, found, caps) or _default(stage.mdhom, caps) for stage in each])
 
 
 def sliced(request: Request, why: str) -> SlicedKernels | None:
@@ -120,7 +120,7 @@ def general(request: Request, why: str) -> Kernels | None:
 
 def fixed(request: Request, found: Sequence[Scheduled], why: str, program: Program | None = None) -> Kernels:
     """Make kernels with one schedule for each stage; their program need not be generated where it is known."""
-    return _plan(request, found, program or _program(staged(request.mdhom), found, request.device), why)
+    return _plan(request, found, program or _program(staged(request), found, request.device), why)
 
 
 def ready(request: Request, why: str) -> Kernels | None:
@@ -132,15 +132,17 @@ def ready(request: Request, why: str) -> Kernels | None:
 
 
 def keep(plan: Kernels) -> None:
-    programs.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
+    programs.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan)])
 
 
 def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
     """Give the kernels of a plan as they are before they are written in OpenCL C."""
-    each, caps = staged(plan.mdhom), plan.device.caps
+    caps = plan.device.caps
     if plan.origins == ("general",):
-        return general_procedures(each[0], stages(plan.mdhom)[0].mdhom, plan.schedules[0], caps)
-    return procedures(each, plan.schedules, caps, _default)
+        (stage,) = stages(plan.mdhom)
+        canonic = replace(stage, mdhom=canonical(stage.mdhom))
+        return general_procedures(canonic, stage.mdhom, plan.schedules[0], caps)
+    return procedures(staged(plan), plan.schedules, caps, _default)
 
 
 def _program(each: Sequence[Stage], found: Sequence[Scheduled], device: Device) -> Program:
@@ -151,12 +153,12 @@ def untuned(request: Request) -> list[Computation]:
     """Give the stages without a tuned schedule, in canonical form; none of what is computed in parts."""
     if _is_too_large(request.mdhom, request.device):
         return []
-    return [s.mdhom for s in staged(request.mdhom) if tuned_for(s.mdhom, request.device) is None]
+    return [s.mdhom for s in staged(request) if tuned_for(s.mdhom, request.device) is None]
 
 
 def _best(request: Request, why: str) -> Kernels:
     """Make kernels with the best schedules known now, or the default ones where those cannot be used."""
-    each, device = staged(request.mdhom), request.device
+    each, device = staged(request), request.device
     found = [_scheduled(s.mdhom, device) for s in each]
     try:
         return _plan(request, found, _program(each, found, device), why)
@@ -240,8 +242,10 @@ def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: s
     return Kernels(h, (device,), why, schedules, origins, program, compiled, request.into, request.own)
 
 
-def staged(h: Computation) -> tuple[Stage, ...]:
-    return tuple(replace(stage, mdhom=canonical(stage.mdhom)) for stage in stages(h))
+def staged(asked: Request | Kernels) -> tuple[Stage, ...]:
+    """Give what each kernel computes, in canonical form; of integers on CPUs with fewer products, if that pays."""
+    found = (paired(canonical(asked.mdhom)) if asked.device.caps.kind == "cpu" else ()) or stages(asked.mdhom)
+    return tuple(replace(stage, mdhom=canonical(stage.mdhom)) for stage in found)
 
 
 def _outputs(h: Computation) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:

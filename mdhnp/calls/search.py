@@ -69,7 +69,7 @@ class SearchJob:
         """Search, and compile what is to be tried."""
         device = equal_devices(self.device)[0]
         request = Request("", self.mdhom, self.layouts, (device,), config.mode)
-        stages = [s.mdhom for s in kernels.staged(self.mdhom)]
+        stages = [s.mdhom for s in kernels.staged(request)]
         tuned = [self._tuned(h, device) for h in stages]
         best = [tuned_for(h, device) for h in stages]
         tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _finalists(tuned[0], best[0])]

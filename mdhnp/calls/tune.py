@@ -63,7 +63,7 @@ class Tuning:
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
-        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r.mdhom)]:
+        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
             if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device

@@ -8,7 +8,7 @@ evaluates it plainly (the oracle of the tests), `graph.py` holds several, `fused
 `pieces.py` combines many of one result piece by piece, `canonical.py` names all calls that share a kernel by one form,
 `cut.py` cuts one along any dimension, into tasks (`regions.py` its parts), `loop.py` several along one that they share,
 `stages.py` splits one into kernels' worth and recombines results of parts, for which `arithmetic.py` puts pairs of
-reals in place of complex numbers and float32 in place of float16.
+reals in place of complex numbers and float32 in place of float16; `paired.py` does sums of products of wide integers.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -21,6 +21,7 @@ from mdhnp.mdh.grid import grid
 from mdhnp.mdh.indices import axes_of_indices, check_indices, put_indices
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.paired import paired
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import in_pieces
 from mdhnp.mdh.regions import Part, bounded, contiguous, is_stretch, stretches
@@ -36,6 +37,6 @@ __all__ = [
     "Step", "Task", "View", "Window", "along", "are_few", "axes_of_indices", "bounded", "canonical", "cc",
     "chain", "check_indices", "combination", "contiguous", "cut", "family", "fingerprint", "finish_inputs",
     "footprints", "grid", "in_pieces", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom",
-    "overlaps", "partial", "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered", "scattered_partial",
-    "shares", "sized", "slots", "stages", "stretches", "trace", "unfused", "whole",
+    "overlaps", "paired", "partial", "prefixes", "ps", "put_indices", "pw", "rings", "rows", "scattered",
+    "scattered_partial", "shares", "sized", "slots", "stages", "stretches", "trace", "unfused", "whole",
 ]  # fmt: skip
