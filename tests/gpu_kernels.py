@@ -50,10 +50,11 @@ MULTIPLIED: dict[str, Named] = {
         _ATOM, num_wg=(1, 1, 1), num_wi=(32, 4, 1), local_tile=(18, 12, 8), private_tile=(2, 4, 8), stages=3,
         local_copies=(LocalCopy((0, 1), pad=4), LocalCopy((0, 1))), atom="3xtf32 of warpgroups", combine_every=2,
     )),
-    # pairs of terms, which they put together where the factor's rows are no 16 bytes
-    "gemm_f16_producers": Named(HALF_GEMM, ((18, 32), (32, 12)), dict(
-        _ATOM, num_wg=(1, 1, 1), num_wi=(32, 4, 1), local_tile=(18, 12, 16), private_tile=(2, 4, 16), stages=3,
-        local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1), pad=1)), atom="f16 of warpgroups", combine_every=2,
+    # that only copy, to swizzled rows of terms and of columns; sums of a round are under way in the next
+    "gemm_swizzled": Named(HALF_GEMM, ((18, 64), (64, 24)), dict(
+        _ATOM, num_wg=(1, 1, 1), num_wi=(32, 4, 1), local_tile=(18, 24, 32), private_tile=(2, 8, 16), stages=3,
+        local_copies=(LocalCopy((1, 0), blocked=(1,)),) * 2, atom="f16 of warpgroups", combine_on="global",
+        item_order=(0, 1, 2),
     ), "f2"),
     "gemm_f64": Named(GEMM_TRANSPOSED, ((18, 17), (11, 17)), dict(
         _ATOM, local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))), stages=2, atom="f64 of 16 rows",

@@ -28,7 +28,7 @@ class Item(Evaluator):
     ) -> None:  # fmt: skip
         super().__init__({}, None, codes)
         self._functions = functions
-        self.count = count
+        self.item, self.count = item, count
         self._ids, self._strict = {"group_id": group, "local_id": item}, False
         self.memory, self._truths = memory, truths
         self._started: list[list[tuple[Array, Any]]] = [[]]
@@ -124,6 +124,12 @@ class Item(Evaluator):
                 self.registers[s.target] = np.array(lanes)
             case st.Store():
                 self._store(s)
+            case st.StoreWords():
+                at, words = self.index(s.at), np.array([self.registers[r] for r in s.words], np.uint32)
+                assert at >= 0 and at % len(words.view(s.buffer.dtype)) == 0
+                self.memory[s.buffer.name][at : at + words.nbytes // s.buffer.dtype.itemsize] = words.view(
+                    s.buffer.dtype
+                )
             case st.Copy():
                 at, value = self.index(s.at), self.value(s.source)
                 assert at >= 0

@@ -122,16 +122,22 @@ def _group(
 def _subgroup(items: Sequence[Item], body: tuple[st.Stmt, ...]) -> Iterator[tuple[int, int, bool]]:
     """Run work-items that meet at more than barriers; of these it gives the number, for how many, if they wait."""
     runs = [item.run(body) for item in items]
+    under_way = list[list[tuple[st.WideProduct, Atom, int, Array | int]]]()  # done as late as they may be
     while True:
         first, *others = [next(run, None) for run in runs]
         assert all(other is first for other in others), "work-items meet at different statements"
         match first:
             case None:
+                assert not under_way, "products are never waited for"
                 return
             case st.MatrixProduct():
                 _multiply(first, items)
             case st.WideProducts():
-                _multiply_wide(first, items)
+                under_way.append([*_begun(first, items)])
+            case st.WaitProducts():
+                while len(under_way) > first.pending:
+                    for begun in under_way.pop(0):
+                        _multiply_wide(*begun, items)
             case st.LoadMatrix():
                 _load_matrix(first, items)
             case st.Let(target=ir.Register() as target, value=ir.Shuffled() as value):
@@ -179,38 +185,54 @@ def _multiply(s: st.MatrixProduct, items: Sequence[Item]) -> None:
         item.registers.update(zip(s.into, values.reshape(len(s.into), -1), strict=True))
 
 
-def _multiply_wide(s: st.WideProducts, items: Sequence[Item]) -> None:
-    """What one of the subgroups has of the products."""
-    atom = ATOMS[s.atom]
-    wide, (_, columns, terms) = _ROW // atom.itemsize, atom.shape
-    n, k = np.arange(columns)[:, None], np.arange(terms)[None, :]
-    scale = 1 if s.buffer.packed else atom.packed  # elements that `at` counts
+def _begun(s: st.WideProducts, items: Sequence[Item]) -> Iterator[tuple[st.WideProduct, Atom, int, Array | int]]:
+    """Products that one of the subgroups begins: of each where the second factor lies, and the first one, or where."""
     for p in s.products:
-        (at,) = {item.index(p.at) for item in items}
-        a = np.array([[item.value(v) for v in p.a] for item in items])
-        a = -a if p.negated else a
-        for block in range(len(p.into) // 2):
-            # Counted in elements, of which a register may have several.
-            if s.swizzled:
-                where = _swizzled(s, at * scale * atom.itemsize, block * columns + n, k) // atom.itemsize
-            else:
-                where = at * scale + (block * s.beside + k // wide * s.below) // atom.itemsize + n * wide + k % wide
-            memory = items[0].memory[s.buffer.name]
-            b = memory.view(atom.operand if atom.packed > 1 else memory.dtype)[where][elements(atom.b)]
-            into = p.into[2 * block : 2 * block + 2]
-            c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)
-            for item, values in zip(items, product(atom, a, b, c), strict=True):
-                item.registers.update(zip(into, values.reshape(2, -1), strict=True))
+        (b,) = {item.index(p.b.at) for item in items}
+        if isinstance(p.a, st.Matrix):
+            (a,) = {item.index(p.a.at) for item in items}
+            yield p, ATOMS[s.atom], b, a
+        else:
+            held = np.array([[item.value(v) for v in p.a] for item in items])
+            yield p, ATOMS[s.atom], b, -held if p.negated else held
 
 
-def _swizzled(s: st.WideProducts, at: int, n: Array, k: Array) -> Array:
-    """Byte of an element of column n and term k, each of 2 bytes, of a buffer that begins at a multiple of 1024."""
-    along, across, further = (n, k, s.beside) if s.turned else (k, n, 0)
-    each = s.swizzled // 2
-    assert s.turned or at % s.swizzled + 2 * int(k.max()) < s.swizzled
-    down = s.below if s.turned else s.beside
-    byte = at + along // each * further + along % each * 2 + across // 8 * down + across % 8 * s.swizzled
-    return byte ^ (byte >> 7 & s.swizzled // 16 - 1) << 4
+def _multiply_wide(p: st.WideProduct, atom: Atom, at: int, a: Array | int, items: Sequence[Item]) -> None:
+    """What one of the subgroups has of a product."""
+    if isinstance(a, int):
+        assert isinstance(p.a, st.Matrix)
+        assert not p.negated
+        first = items[0].item // SUBGROUP % atom.warps * atom.shape[0]
+        a = _elements(p.a, a, first, atom, atom.a, items)
+    for block in range(len(p.into) // 2):
+        b = _elements(p.b, at, block * atom.b.rows, atom, atom.b, items)
+        into = p.into[2 * block : 2 * block + 2]
+        c = np.concatenate([np.array([item.registers[r] for item in items]) for r in into], axis=1)
+        for item, values in zip(items, product(atom, a, b, c), strict=True):
+            item.registers.update(zip(into, values.reshape(2, -1), strict=True))
+
+
+def _elements(m: st.Matrix, at: int, first: int, atom: Atom, fragment: Fragment, items: Sequence[Item]) -> Array:
+    """Elements of a matrix in local memory, from a row or column on, as lanes would hold them."""
+    n, k = first + np.arange(fragment.rows)[:, None], np.arange(fragment.columns)[None, :]
+    memory, size = items[0].memory[m.buffer.name], atom.itemsize
+    if m.swizzled:
+        where = _swizzled(m, at * size, size, n, k) // size
+    else:
+        where = at + (n // 8 * m.beside + n % 8 * _ROW + k * size // _ROW * m.below + k * size % _ROW) // size
+    found: Array = memory.view(atom.operand if atom.packed > 1 else memory.dtype)[where][elements(fragment)]
+    return found
+
+
+def _swizzled(m: st.Matrix, at: int, size: int, n: Array, k: Array) -> Array:
+    """Byte of an element of row or column n and term k, each of 1 or 2 bytes, of a buffer at a multiple of 1024."""
+    along, across, further = (n, k, m.beside) if m.turned else (k, n, 0)
+    each = m.swizzled // size
+    assert m.turned or at % m.swizzled + size * int(k.max()) < m.swizzled
+    assert size == 2 or not m.turned
+    down = m.below if m.turned else m.beside
+    byte = at + along // each * further + along % each * size + across // 8 * down + across % 8 * m.swizzled
+    return byte ^ (byte >> 7 & m.swizzled // 16 - 1) << 4
 
 
 def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:

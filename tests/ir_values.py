@@ -27,7 +27,7 @@ _IN_REGISTERS = {
 
 
 #: Statements at which work-items meet.
-_MEETINGS = (st.Barrier, st.NamedBarrier, st.LoadMatrix, st.MatrixProduct, st.WideProducts)
+_MEETINGS = (st.Barrier, st.NamedBarrier, st.LoadMatrix, st.MatrixProduct, st.WideProducts, st.WaitProducts)
 
 
 class WorkItem(Protocol):

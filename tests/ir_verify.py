@@ -22,6 +22,7 @@ from mdhnp.codegen.ir.statements import (
     If,
     Let,
     LoadMatrix,
+    Matrix,
     MatrixProduct,
     Pipeline,
     Procedure,
@@ -29,6 +30,7 @@ from mdhnp.codegen.ir.statements import (
     Scope,
     Stmt,
     Store,
+    StoreWords,
     Transpose,
     WideProducts,
 )
@@ -100,8 +102,7 @@ class _Scope:
                     _check(not has_barrier(body), "some of a group come to its barrier")
                     self._inner(body)
             case WideProducts():
-                self._uses(tuple([(p.a, p.at) for p in s.products]))
-                _check(s.buffer in self.buffers, f"{s.buffer.name} is not declared")
+                self._uses(tuple([(p.a, p.b) for p in s.products]))
                 into = {r for p in s.products for r in p.into}
                 _check(into <= self.variable, f"{s.atom} adds to what was not declared to have new values")
             case LoadMatrix():
@@ -134,7 +135,7 @@ class _Scope:
                     self._declares(register)
             case _:
                 self._uses(s)
-                if isinstance(s, Store | Clear):
+                if isinstance(s, Store | StoreWords | Clear):
                     self._writes(s.buffer)
                 elif isinstance(s, Copy | Transpose):
                     self._writes(s.target)
@@ -172,7 +173,7 @@ class _Scope:
             case IndexFunction() | IndexChoice() | Compare() | tuple():
                 for part in node:
                     self._uses(part)
-            case Load() | LoadRow() | Address():
+            case Load() | LoadRow() | Address() | Matrix():
                 _check(node.buffer in self.buffers, f"{node.buffer.name} is not declared")
             case Apply() if node.op not in ("lower", "upper"):
                 lanes = {a.lanes for a in node.args} - {1}

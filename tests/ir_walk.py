@@ -26,20 +26,23 @@ from mdhnp.codegen.ir.statements import (
     If,
     Let,
     LoadMatrix,
+    Matrix,
     NamedBarrier,
     Procedure,
     Roles,
     Scope,
     Stmt,
     Store,
+    StoreWords,
     Transpose,
     Wait,
+    WaitProducts,
     WideProducts,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Shuffled
 from mdhnp.codegen.program import Program
 from mdhnp.mdh import Stage, View
-from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.atoms import ATOMS, Atom
 
 __all__ = ["TooLong", "Walk", "walk_all"]
 
@@ -97,6 +100,10 @@ class Walk(Evaluator):
             case Let() | Declare() | Assign():
                 self._reads(s)
                 self._set(s.target, s.value)
+            case StoreWords():
+                at, count = self.index(s.at), 4 * len(s.words) // s.buffer.dtype.itemsize
+                assert at % count == 0
+                self._touch(s.buffer, range(at, at + count), write=True)
             case Store() | Copy() | Transpose():
                 self._reads(s)
                 self._writes(s)
@@ -111,17 +118,12 @@ class Walk(Evaluator):
             case NamedBarrier():
                 assert self._apart and 0 < self.index(s.number) < 16
             case WideProducts():
-                size = s.buffer.dtype.itemsize
                 for p in s.products:
-                    at = self.index(p.at)
-                    assert at * size % 16 == 0
-                    terms = ATOMS[s.atom].shape[2] * size // 16
-                    last = (len(p.into) // 2 - 1) * s.beside + (terms - 1) * s.below
-                    if s.swizzled:  # whole rows of 128 bytes, of which there are as many as terms if they are turned
-                        panels = -(-len(p.into) * 8 // s.swizzled) if s.turned else len(p.into) // 2
-                        at, last = at // 64 * 64, (panels - 1) * s.beside + (s.below if s.turned else 0)
-                        last += 8 * s.swizzled - 8 * 16
-                    self._touch(s.buffer, (at, at + last // size + 8 * 16 // size - 1))
+                    self._matrix(p.b, len(p.into) // 2, ATOMS[s.atom])
+                    if isinstance(p.a, Matrix):
+                        self._matrix(p.a, ATOMS[s.atom].shape[0] * ATOMS[s.atom].warps // 8, ATOMS[s.atom])
+            case WaitProducts():
+                pass
             case Commit():
                 self._started.append([])
             case Wait():
@@ -149,6 +151,16 @@ class Walk(Evaluator):
                     self._touch(s.buffer, range(at, at + wide))
             case _:
                 self._reads(s)
+
+    def _matrix(self, m: Matrix, blocks: int, atom: Atom) -> None:
+        """The ends of a matrix of so many blocks of 8 rows or columns."""
+        size, at = atom.itemsize, self.index(m.at)
+        assert at * size % 16 == 0
+        last = (blocks - 1) * m.beside + (atom.shape[2] * size // 16 - 1) * m.below + 8 * 16
+        if m.swizzled:  # whole rows of 128 bytes, of which there are as many as terms if they are turned
+            panels = -(-blocks * 16 // m.swizzled) if m.turned else blocks
+            at, last = at // 64 * 64, (panels - 1) * m.beside + (m.below if m.turned else 0) + 8 * m.swizzled
+        self._touch(m.buffer, (at, at + last // size - 1))
 
     def _for(self, s: For) -> None:
         if s.begin is not None:

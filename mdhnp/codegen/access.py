@@ -12,6 +12,7 @@ from mdhnp.codegen.ir.index import (
     Var,
     call,
     constant,
+    divided,
     element_of,
     least,
     most,
@@ -23,7 +24,8 @@ from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outsi
 from mdhnp.codegen.nest import Nest, NestLink, index_at
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.views import Indirect, Slice, View
-from mdhnp.schedule.layout import tile_strides
+from mdhnp.schedule.layout import WIDEST, swizzles, tile_strides
+from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 _PAIRS = constant(2)
@@ -126,6 +128,11 @@ def read_back(c: Context, number: int, place: Point) -> Value:
     offset, steps = _offset(c, view, 0, place)
     stride = steps[c.s.vector_dim] if place.lanes > 1 else ZERO
     return read(c.buffer(view), c.output_offset + offset, stride, place.lanes, place.valid)
+
+
+def place_of(c: Context, number: int, point: Mapping[int, Index]) -> Index:
+    """Where a result lies in the output."""
+    return _offset(c, c.h.outputs[number], 0, Point(point, point))[0]
 
 
 def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, tuple[Index, ...]]:
@@ -283,7 +290,8 @@ def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lan
 class TileLayout:
     """How the local tile of an input lies in local memory: order, extents and strides of the view's axes.
 
-    Along an axis with a block the coordinate is cut: the variables `steps` advance by whole blocks.
+    Along an axis with a block the coordinate is cut: the variables `steps` advance by whole blocks. Blocks are rows
+    that are `swizzled`, if they are.
     """
 
     view: View
@@ -296,11 +304,24 @@ class TileLayout:
     size: int
     footprints: tuple[int, ...]
     steps: frozenset[Var]
+    swizzled: bool
 
     @property
     def contiguous(self) -> int | None:
-        """The axis along which neighbours in the array are neighbours, where it is not blocked."""
-        return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and not self.blocks[a]), None)
+        """The axis along which neighbours in the array are neighbours, where it is not blocked by private tiles."""
+        near = [a for a, stride in enumerate(self.view.strides) if stride == 1]
+        return next((a for a in near if self.swizzled or not self.blocks[a]), None)
+
+    def at(self, places: Sequence[Index]) -> Index:
+        """Offset of the element at some places along the axes, of which none is blocked by private tiles."""
+        rows, column = ZERO, ZERO
+        for axis, place in enumerate(places):
+            if self.blocks[axis]:
+                block, column = divided(place, self.blocks[axis])
+                rows = rows + block * self.block_strides[axis]
+            else:
+                rows = rows + place * self.strides[axis]
+        return swizzled(rows, column, max(self.blocks), self.view.dtype.itemsize) if self.swizzled else rows
 
     def offset(self, access: int, place: Point, vector: int) -> tuple[Index, Index]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""
@@ -322,15 +343,28 @@ class TileLayout:
         return total, constant(lane_stride)
 
 
+def swizzled(rows: Index, column: Index, row: int, itemsize: int) -> Index:
+    """Where an element lies in rows of so many elements whose 16 bytes are in another order, of 8 rows; `rows` before.
+
+    Of an address's bits those of 16 bytes in a row are exclusive or with those of 128 bytes.
+    """
+    wide = WIDEST // itemsize
+    pieces, (piece, left) = row // wide, divided(column, wide)
+    # What moves by multiples of 8 rows changes nothing.
+    near = Index(tuple([t for t in rows.terms if t[1] % (DOWN * row)]), rows.constant % (DOWN * row))
+    _, order = divided(divided(divided(near, row)[0], DOWN // pieces)[0], pieces)
+    return rows + call("xor", piece, order) * wide + left
+
+
 def _layout(nest: Nest, number: int) -> TileLayout:
     view, copy = nest.h.inputs[number], nest.s.local_copies[number]
     assert copy is not None
     footprints = tuple(nest.s.footprint(d) for d in range(nest.h.rank))
     low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
     extents = [view.box(axis, footprints) for axis in range(len(view.shape))]
-    places = tile_strides(view, copy, footprints, nest.s.private_tile)
+    places = tile_strides(view, copy, footprints, nest.s)
     steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
         view, copy, tuple(extents), places.strides, places.blocks, places.block_strides, low, places.size, footprints,
-        steps,
+        steps, swizzles(nest.s),
     )  # fmt: skip

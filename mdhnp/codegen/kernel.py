@@ -19,7 +19,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, v
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import group_loops, ids, points_inside, reads_inside, step_loops, step_spans, steps_inside
-from mdhnp.codegen.matrix import accumulate_products
+from mdhnp.codegen.matrix import accumulate_products, are_words, await_products, store_words
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.producers import declare_operand
@@ -95,6 +95,8 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
                     reduce.restart(c, part)
             elif per_tile:
                 _add_tile(c, total, part, lost)
+        if c.s.atom:
+            await_products(c, total)
         if every > 1:
             _add_tile(c, total, part, lost)
         if watched is not None:
@@ -102,7 +104,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         total = reduce.flatten_lanes(c, total)
         if not per_tile:
             work_items.across_items(c, total)
-        store_all(c, total)
+        (store_words if c.s.atom and are_words(c) else store_all)(c, total)
 
 
 def _put_identities(c: Context) -> None:

@@ -5,21 +5,23 @@ fragment is what the schedule's work-items, pairs and points say. Elements of th
 atom, of which a work-item holds some for the others.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, product
 
-from mdhnp.codegen.access import Context, Point, load
+from mdhnp.codegen.access import Context, Point, load, place_of
 from mdhnp.codegen.factors import BITS, look, parts
+from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
-from mdhnp.codegen.ir.statements import LoadMatrix, MatrixProduct, WideProduct, WideProducts
-from mdhnp.codegen.ir.values import Apply, Load, Register, Value
+from mdhnp.codegen.ir.values import BOOL, HALF, Apply, IndexValue, Load, Register, Shuffled, Value, half
+from mdhnp.codegen.layers import points_inside
 from mdhnp.codegen.producers import operand_buffer, prepared_at
 from mdhnp.codegen.reduce import Accumulators, elements
 from mdhnp.codegen.scalar import applied
+from mdhnp.codegen.store import element_point, finished
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.layout import PREPARED, WIDEST, WORDS, is_wide, wide_operand
-from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented
+from mdhnp.schedule.layout import PREPARED, WIDEST, WORDS, is_wide, swizzles, waits_later, wide_operand
+from mdhnp.schedule.matrices import ACROSS, DOWN, Factor, in_rows, operands, oriented, panels
 
 
 def accumulate_products(c: Context, acc: Accumulators, watched: Register | None, before: Index) -> None:
@@ -33,10 +35,61 @@ def accumulate_products(c: Context, acc: Accumulators, watched: Register | None,
                 loops.enter_context(c.build.up_to(c.var(d, "p"), c.points(d)))
                 local[d] = c.at(d, "p")
         found = _Products(c, acc, local, watched)
-        if is_wide(c.s):
+        if swizzles(c.s):
+            found.swizzled()
+        elif is_wide(c.s):
             found.wide(before % PREPARED)
         else:
             found.all()
+
+
+def await_products(c: Context, acc: Accumulators) -> None:
+    """Wait for the sums of the last tile, where they are not waited for in each."""
+    if waits_later(c.s):
+        c.build.add(st.WaitProducts(sums=tuple([_registers(some) for some in zip(*acc.values, strict=True)])))
+
+
+def _registers(values: Sequence[Register | Load]) -> tuple[Register, ...]:
+    return tuple([value for value in values if isinstance(value, Register)])
+
+
+def are_words(c: Context) -> bool:
+    """Whether four lanes beside each other exchange float16, so that each stores the 16 bytes of a block of columns."""
+    first, view, column = len(c.h.scalar.dtypes), c.h.outputs[0], c.s.atom_dims[1]
+    if len(c.h.outputs) > 1 or view.dtype != HALF or len(c.offsets(column)) % ACROSS:
+        return False
+    reads = c.h.finish is not None and any([p >= first for p in c.h.finish.used_parameters()])
+    at = view.linear(view.accesses[0])
+    others = [n for d, n in enumerate(at.coefficients) if d != column]
+    whole = not any(n % (WIDEST // HALF.itemsize) for n in (c.h.extents[column], at.constant, *others))
+    return at.coefficients[column] == 1 and whole and not view.indirect and not reads
+
+
+def store_words(c: Context, acc: Accumulators) -> None:
+    """Store results of float16, by the 16 bytes of a row of a block."""
+    b, column = c.build, c.s.atom_dims[1]
+    lane = b.named("beside", c.at(column, "w") % ACROSS)
+    offsets, found = c.offsets(column), dict[tuple[tuple[int, int], ...], list[Register]]()
+    for offset, values in zip(elements(c), acc.values, strict=True):
+        (value,) = finished(c, element_point(c, offset, values[0].lanes), values)
+        pair = [half(value, 1, upper=u) for u in (False, True)]
+        words = found.setdefault(tuple((d, o) for d, o in offset.items() if d != column), [])
+        words.append(b.name("word", Apply("pack_halves", tuple(pair), BITS)))
+    for others, every in found.items():
+        for n in range(0, len(every), ACROSS):
+            words = every[n : n + ACROSS]
+            for step in (1, 2):  # those whose numbers differ in one digit exchange half of what they have
+                upper = IndexValue(lane // step % 2, BOOL)
+                for k in [k for k in range(ACROSS) if not k & step]:
+                    one, two = words[k], words[k + step]
+                    given = b.name("given", Apply("where", (upper, one, two), BITS))
+                    got = b.name("other", Shuffled(given, constant(step) - lane // step % 2 * (2 * step)))
+                    words[k] = b.name("word", Apply("where", (upper, got, one), BITS))
+                    words[k + step] = b.name("word", Apply("where", (upper, two, got), BITS))
+            point = dict(element_point(c, dict(others) | {column: offsets[n]}, 1).point)
+            point[column] = point[column] + lane * (offsets[1] - offsets[0] - 2)
+            with b.when(points_inside(c, point, c.ragged)):
+                b.add(st.StoreWords(c.buffer(c.h.outputs[0]), place_of(c, 0, point), tuple(words)))
 
 
 class _Products:
@@ -54,9 +107,11 @@ class _Products:
         self._results: dict[tuple[tuple[int, int], ...], tuple[Register | Load, ...]] = {}
         for offset, values in zip(elements(c), acc.values, strict=True):
             self._results[tuple(sorted(offset.items()))] = values
+        self._across = {f: d for some, d in zip(sides, (self._rows, self._columns), strict=True) for f in some}
+        if swizzles(c.s):
+            return
         across, down = c.at(self._columns, "w"), c.at(self._rows, "w")
         self._beside, self._below = across // ACROSS, down // DOWN
-        self._across = {f: d for some, d in zip(sides, (self._rows, self._columns), strict=True) for f in some}
         loaded = [*self._left, *(() if is_wide(c.s) else self._right)]
         self._turned = {factor: in_rows(c.h, c.s, factor, self._across[factor]) for factor in loaded}
         if None in self._turned.values():
@@ -100,11 +155,11 @@ class _Products:
                 a, b = negative[p.left] if p.negated else left[p.left], right[p.right]
                 i, j = p.bytes or (one, other)
                 for (offsets, x), (o, y) in product(zip(downs, a, strict=True), zip(columns, b, strict=True)):
-                    c.build.add(MatrixProduct(atom.name, self._into(n, offsets, o, others), x[i], y[j]))
+                    c.build.add(st.MatrixProduct(atom.name, self._into(n, offsets, o, others), x[i], y[j]))
 
     def wide(self, turn: Index) -> None:
         """All steps at once: subgroups wait for their sums, while others multiply."""
-        c, atom, found = self._c, self._atom, list[WideProduct]()
+        c, atom, found = self._c, self._atom, list[st.WideProduct]()
         halves, depth = atom.shape[0] // DOWN, atom.shape[2]
         rows, number = c.offsets(self._rows), self._right[0][0]
         operand = wide_operand(c.h, c.s, number)
@@ -126,14 +181,46 @@ class _Products:
                         (a,) = self._loaded("a", factor, atom.a, [downs], first, zeros)
                         left[factor] = parts(c, atom, "a", factor[0], a)
                     self._watch([*left.values()], ZERO, 1, 0)
-                    at = constant(first // (WORDS * atom.packed))
+                    at = constant(first // WORDS)
                     for one, other in _terms(atom):
                         for m, p in ((m, p) for m, some in enumerate(self._sums) for p in some):
                             part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
                             where = prepared_at(operand, turn, part, self._local, at, ZERO)
-                            found.append(WideProduct(into[m], left[p.left][one], where, p.negated))
-        apart = DOWN * WIDEST, operand.width * WIDEST
-        c.build.add(WideProducts(atom.name, tuple(found), operand_buffer(c, number), *apart))
+                            right = st.Matrix(operand_buffer(c, number), where, DOWN * WIDEST, operand.width * WIDEST)
+                            found.append(st.WideProduct(into[m], left[p.left][one], right, p.negated))
+        c.build.add(st.WideProducts(atom.name, tuple(found)))
+        c.build.add(st.WaitProducts())
+
+    def swizzled(self) -> None:
+        """All steps at once, of both factors as they were copied; of those of the tile before sums may be under way."""
+        c, atom, ((left,), (right,)) = self._c, self._atom, (self._left, self._right)
+        others = [d for d in c.kept if d not in (self._rows, self._columns)]
+        across = [*product([dict(zip(others, n, strict=True)) for n in _points(c, others)], c.offsets(self._columns))]
+        halves = c.offsets(self._rows)
+        into = tuple([r for near, column in across for r in self._into(0, halves, column, near)])
+        group = variable(c.item_id) // (atom.lanes * atom.warps)
+        a, b = self._lying(left, group, atom.shape[0] * atom.warps), self._lying(right, ZERO, 0)
+        steps = range(0, c.s.local_tile[self._terms], atom.shape[2])
+        c.build.add(st.WideProducts(atom.name, tuple([st.WideProduct(into, a(step), b(step)) for step in steps])))
+        c.build.add(st.WaitProducts(1) if waits_later(c.s) else st.WaitProducts(sums=(into,)))
+
+    def _lying(self, factor: Factor, group: Index, rows: int) -> Callable[[int], st.Matrix]:
+        """What tells where a factor's tile lies from a term on, for a group of subgroups that has so many rows."""
+        c, across = self._c, self._across[factor]
+        found = panels(c.h, c.s, factor, across)
+        assert found is not None
+        row, panel, turned = found
+        begin = load(c, *factor, Point(self._local, self._local | dict.fromkeys((*c.kept, self._terms), ZERO)))
+        assert isinstance(begin, Load)
+        at, size = begin.offset, self._atom.itemsize
+        at = at + group * (rows // row * panel if turned else rows * row)
+        blocks = DOWN * row * size
+
+        def matrix(term: int) -> st.Matrix:
+            where = at + (term * row if turned else term // row * panel + term % row)
+            return st.Matrix(begin.buffer, where, panel * size if turned else blocks, blocks, row * size, turned)
+
+        return matrix
 
     def _negative(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
         """Parts of the number that has the other sign."""
@@ -143,8 +230,7 @@ class _Products:
     def _into(self, n: int, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
         """The sums of a result."""
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
-        found = [self._results[tuple(sorted(point.items()))][n] for point in points]
-        return tuple([value for value in found if isinstance(value, Register)])
+        return _registers([self._results[tuple(sorted(point.items()))][n] for point in points])
 
     def _loaded(
         self, stem: str, factor: Factor, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,
@@ -205,7 +291,7 @@ class _Products:
             source = load(c, number, access, Point(local, local))
             assert isinstance(source, Load)
             into = tuple(c.build.register(stem, dtype) for _ in some)
-            c.build.add(LoadMatrix(into, source.buffer, source.offset, turned))
+            c.build.add(st.LoadMatrix(into, source.buffer, source.offset, turned))
             found += into
         return found
 

@@ -20,7 +20,8 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import Affine, MdHom, View, interleaved
 from mdhnp.mdh.views import Access
-from mdhnp.schedule.layout import copied_ahead, exchanging, packed, producers, shared_slots
+from mdhnp.schedule.layout import copied_ahead, exchanging, packed, producers, shared_slots, swizzles
+from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 
@@ -205,7 +206,7 @@ class Nest:
     def offsets(self, d: int) -> tuple[int, ...]:
         """Distance of each point (or vector) of the private tile from its first."""
         width = self.width(d)
-        stride = 1 if self.ordered(d) else width * self.s.num_wi[d]
+        stride = 1 if self.ordered(d) else DOWN if self._together(d) else width * self.s.num_wi[d]
         return tuple(p * stride for p in range(self.s.private_tile[d] // width))
 
     def partial(self, d: int) -> bool:
@@ -303,8 +304,14 @@ class Nest:
 
     def item(self, d: int) -> Index:
         """How far the work-item's first point lies from the first one's."""
+        if self._together(d):
+            return self.at(d, "w") + self.at(d, "w") // DOWN * (DOWN * (self.s.private_tile[d] - 1))
         stride = self.s.private_tile[d] if self.ordered(d) else self.width(d)
         return self.at(d, "w") * stride if self.s.num_wi[d] > 1 else ZERO
+
+    def _together(self, d: int) -> bool:
+        """Whether all rows of a subgroup follow each other, as in instructions that read them from local memory."""
+        return swizzles(self.s) and self.s.atom_dims[:1] == (d,)
 
     def begin(self, d: int) -> Index:
         """Where the current local tile begins."""

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from mdhnp.codegen.access import Point, load
+from mdhnp.codegen.access import Point, load, swizzled
 from mdhnp.codegen.factors import BITS, look, parts
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, constant, divided, least, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, WideProduct, WideProducts
+from mdhnp.codegen.ir import statements as st
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, divided, least, variable
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
-from mdhnp.schedule.layout import WIDEST
+from mdhnp.schedule.layout import ALIGNED, WIDEST
 from mdhnp.schedule.matrices import ACROSS, DOWN
-from mdhnp.schedule.online import ALIGNED, Multiplied, beside, pitch, sizes, stride, together
+from mdhnp.schedule.online import Multiplied, beside, pitch, sizes, stride, together
 from mdhnp.schedule.schedule import Schedule
 
 _SINGLE = np.dtype(np.float32)
@@ -55,7 +55,7 @@ class Products:
         )
         self._factors = (f.scores, self._first), (f.result, self._second)
         for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
-            s.build.add(AllocLocal(buffer, size, ALIGNED if s.atom.wide else WIDEST))
+            s.build.add(st.AllocLocal(buffer, size, ALIGNED if s.atom.wide else WIDEST))
         #: Where scores wait that are multiplied without instructions.
         self._scores = replace(self._first, dtype=_SINGLE, packed=False)
 
@@ -73,7 +73,7 @@ class Products:
             value = b.name("q", splat(value, lanes))
             if watched is not None:
                 look(self._s.c, watched, _lanes(value), _BELOW if self._s.weighing else "")
-            b.add(Store(replace(self._queries, phase=1), row * apart + column, value, ONE))
+            b.add(st.Store(replace(self._queries, phase=1), row * apart + column, value, ONE))
 
     def fill(self, begin: Index, slot: Index) -> None:
         """Start to copy the tiles of both right factors from a point on."""
@@ -87,7 +87,7 @@ class Products:
                 if self._s.ragged:
                     guard = (Compare(point, "<", constant(self._s.all)),)
                     source = replace(source, guard=guard, outside=Outside("0", source.dtype))
-                self._build.add(Copy(buffer, target, source, asynchronous=True))
+                self._build.add(st.Copy(buffer, target, source, asynchronous=True))
 
     def _of_right(self, one: Multiplied, point: Index, column: Index) -> Load:
         """Some neighbours of a row of a right factor in memory."""
@@ -138,9 +138,7 @@ class Products:
         """Where an element lies; swizzled rows of so many elements have their 16 bytes in different orders."""
         if not self._atom.wide:
             return row * apart + column
-        (block, left), blocks = divided(column, BLOCK), near // BLOCK
-        _, order = divided(divided(row, BLOCK // blocks)[0], blocks)
-        return row * near + call("xor", block, order) * BLOCK + left
+        return swizzled(row * near, column, near, self._atom.itemsize)
 
     def _zeros(self, first: int, last: int) -> list[list[Register]]:
         zero = splat(Const("0.0", _SINGLE), 2)
@@ -191,7 +189,7 @@ class Products:
     def _matrices(self, buffer: Buffer, at: Index, blocks: int, *, turned: bool = False) -> tuple[Register, ...]:
         dtype = BITS if self._atom.packed > 1 else buffer.dtype
         into = tuple([self._build.register("f", dtype) for _ in range(blocks)])
-        self._build.add(LoadMatrix(into, buffer, at, turned))
+        self._build.add(st.LoadMatrix(into, buffer, at, turned))
         return into
 
     def _parts(self, one: Multiplied, stem: str, values: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
@@ -205,7 +203,7 @@ class Products:
     ) -> None:  # fmt: skip
         into = tuple([some[block] for some in sums])
         for one, other in ((1, 0), (0, 1), (0, 0)) if self._atom.split else ((0, 0),):
-            self._build.add(MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
+            self._build.add(st.MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
 
     def _multiply_wide(
         self, sums: Sums, left: Sequence[Sequence[Value]], buffer: Buffer, where: Sequence[Index], near: int, *,
@@ -213,10 +211,12 @@ class Products:
     ) -> Sums:  # fmt: skip
         """Add products, some terms after the other; swizzled rows, of `near` elements, are of columns if `turned`."""
         into = tuple([total for totals in zip(*sums, strict=True) for total in totals])
-        products = [WideProduct(into, tuple(a), at) for a, at in zip(left, where, strict=True)]
         row = near * self._atom.itemsize
         panel = self._s.points * row if turned else DOWN * row
-        self._build.add(WideProducts(self._atom.name, tuple(products), buffer, panel, DOWN * row, row, turned))
+        each = [st.Matrix(buffer, at, panel, DOWN * row, row, turned) for at in where]
+        products = tuple([st.WideProduct(into, tuple(a), b) for a, b in zip(left, each, strict=True)])
+        self._build.add(st.WideProducts(self._atom.name, products))
+        self._build.add(st.WaitProducts(sums=(into,)))
         return sums
 
     def result_by_atoms(self, left: RowValues, slot: Index) -> Columns:
@@ -304,7 +304,7 @@ class Products:
             for block, pair in enumerate(some):
                 for u in (False, True):
                     where = row * self._s.points + (self._s.beside * 2 + block * BLOCK + u)
-                    b.add(Store(self._scores, where, half(pair, 1, upper=u)))
+                    b.add(st.Store(self._scores, where, half(pair, 1, upper=u)))
         end = least(constant(self._s.points), constant(self._s.all) - begin)
 
         def product(first: int, last: int) -> Sums:

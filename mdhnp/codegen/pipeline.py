@@ -27,8 +27,8 @@ from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.producers import prepare_operand
 from mdhnp.codegen.tiles import Tile, local_tile
-from mdhnp.schedule.layout import PREPARED, PRODUCERS, producers, registers
-from mdhnp.schedule.matrices import axis_of, operands
+from mdhnp.schedule.layout import PREPARED, PRODUCERS, producers, registers, swizzles
+from mdhnp.schedule.matrices import operands
 
 # No dimension is named so.
 _FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
@@ -65,7 +65,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
         for statement in copies:
             c.build.add(statement)
     with c.build.part() as prepare:
-        if behind:
+        if behind and not swizzles(c.s):
             _begin(c, _ROUND, counts)
             c.build.let(_PRODUCER, variable(c.item_id) % behind)
             prepare_operand(c, _item(c), variable(_ROUND) % PREPARED)
@@ -126,9 +126,7 @@ def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> int:
         e = item + first
         places = _places(c, layout, e, lanes, names)
         with c.build.when([Compare(e, "<", constant(total))]):
-            target = variable(c.slot) * layout.size
-            for place, stride in zip(places, layout.strides, strict=True):
-                target = target + place * stride
+            target = variable(c.slot) * layout.size + layout.at(places)
             source = _source(c, layout, tile.indices(places), outside, lanes, last)
             if isinstance(source, Outside):
                 for n in range(lanes):
@@ -170,7 +168,7 @@ def _last_term(nest: Nest, number: int, tile: Tile) -> tuple[int, Index] | None:
         return None
     terms = nest.s.atom_dims[2]
     for factor in chain(*operands(nest.h, *nest.s.atom_dims) or ()):
-        axis = axis_of(nest.h, factor, terms)
+        axis = nest.h.inputs[factor[0]].axis_of(terms, factor[1])
         if factor[0] == number and axis is not None:
             row = next(n for n, group in enumerate(tile.groups) if axis in group)
             count = nest.extent(terms) + nest.h.inputs[number].accesses[factor[1]][axis].constant

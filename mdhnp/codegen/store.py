@@ -73,11 +73,16 @@ def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Se
 
 def store_results(c: Context, at: Point, values: Sequence[Value]) -> None:
     """Finish one element's results and store them."""
-    final = list(values)
-    if c.h.finish is not None:
-        final = point_values(c, c.h.finish, at, dict(enumerate(values)), len(values))
+    final = finished(c, at, values)
     outputs = zip(final, c.h.outputs, strict=True)
     wide = [in_type("convert", splat(v, at.lanes), view.dtype) for v, view in outputs]
     for n, value in enumerate(wide):
         if n - 1 not in c.paired:
             store(c, n, at, value, wide[n + 1] if n in c.paired else None)
+
+
+def finished(c: Context, at: Point, values: Sequence[Value]) -> list[Value]:
+    """What is made of one element's sums."""
+    if c.h.finish is None:
+        return list(values)
+    return point_values(c, c.h.finish, at, dict(enumerate(values)), len(values))

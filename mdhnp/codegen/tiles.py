@@ -21,7 +21,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, choice, clamp, con
 from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
 from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.nest import Nest
-from mdhnp.schedule.layout import WIDEST
+from mdhnp.schedule.layout import ALIGNED, WIDEST
 from mdhnp.schedule.schedule import LocalCopy
 
 
@@ -51,8 +51,8 @@ def declare_tiles(c: Context) -> None:
     for number, copy in enumerate(c.s.local_copies):
         if copy is not None:
             layout = c.layouts[number]
-            staged = number in c.staged
-            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), WIDEST * staged))
+            staged, begins = number in c.staged, ALIGNED if layout.swizzled else WIDEST
+            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), begins * staged))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:

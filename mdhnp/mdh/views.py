@@ -247,6 +247,19 @@ class View:
         several = max([a[axis].constant + a[axis].more for a in self.accesses]) - min(constants)
         return several + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(self.accesses[0][axis].coefficients))
 
+    def sole_dimension(self, axis: int) -> int | None:
+        """The dimension that alone indexes an axis, unscaled and in all accesses alike; None where none does."""
+        index, *others = {a[axis] for a in self.accesses}
+        dims = index.dims()
+        return dims[0] if not others and len(dims) == 1 and index.coefficients[dims[0]] == 1 else None
+
+    def axis_of(self, d: int, access: int = 0) -> int | None:
+        """The only axis that a dimension indexes in an access, unscaled, if no other dimension does; else None."""
+        indices = self.accesses[access]
+        found = [axis for axis, index in enumerate(indices) if index.coefficients[d]]
+        plain = len(found) == 1 and indices[found[0]].dims() == (d,) and indices[found[0]].coefficients[d] == 1
+        return found[0] if plain else None
+
     def short_strides(self) -> tuple[bool, ...]:
         """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1.
 

@@ -114,6 +114,10 @@ class Atom:
         return self.warps > 1
 
     @property
+    def double(self) -> bool:
+        return self.operand == "float64"
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an operand's element in local memory."""
         return np.dtype(self.operand).itemsize * self.places
@@ -183,7 +187,7 @@ _F16 = Atom(
 )  # fmt: skip
 
 _WIDE_F16 = replace(
-    _F16, name="f16 of warpgroups", warps=4, capability=90, speed=14.0,
+    _F16, name="f16 of warpgroups", warps=4, capability=90, speed=16.0,
     instruction="wgmma.mma_async.sync.aligned.m64n{}k16.f32.f16.f16",
 )  # fmt: skip
 #: Sums modulo 2^32, so that of narrower integers they are exact.
@@ -198,10 +202,20 @@ _S8 = Atom(
 _U8 = replace(
     _S8, name="u8", operand="uint8", values=("uint8",), instruction="mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"
 )
+#: Of factors whose terms are neighbours: elements of a byte are not turned.
+_WIDE_S8, _WIDE_U8 = (
+    replace(
+        atom, name=f"{atom.name} of warpgroups", warps=4, capability=90, speed=32.0,
+        instruction=f"wgmma.mma_async.sync.aligned.m64n{{}}k32.s32.{atom.name}.{atom.name}",
+    )
+    for atom in (_S8, _U8)
+)  # fmt: skip
 
 #: Modulo 2^16 and 2^32 signed integers are unsigned ones.
 _BYTES_OF_2 = replace(_U8, name="u8 of 16 bits", values=("int16", "uint16"), places=2, speed=8.0)
 _BYTES_OF_4 = replace(_U8, name="u8 of 32 bits", values=("int32", "uint32"), places=4, speed=2.4)
 
 _FLOATS = (_TF32, _THREE_TF32, _WIDE_TF32, _WIDE_THREE_TF32, _F16, _WIDE_F16, _F64, _LARGE_F64, _LONG_F64)
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in (*_FLOATS, _S8, _U8, _BYTES_OF_2, _BYTES_OF_4)}
+ATOMS: dict[str, Atom] = {
+    atom.name: atom for atom in (*_FLOATS, _S8, _U8, _WIDE_S8, _WIDE_U8, _BYTES_OF_2, _BYTES_OF_4)
+}

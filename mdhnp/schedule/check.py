@@ -11,7 +11,7 @@ from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.fixed import check_order
-from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, sole_dimension
+from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
@@ -215,8 +215,8 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         require(not view.indirect, f"local_copies: elements of another input say which of input {n} are read")
         require(n not in h.index_sources, f"local_copies: elements of input {n} are indices, which are not copied")
         require(view.one_box, f"local_copies: the accesses of input {n} move differently")
-        for axis in copy.blocked:
-            d = sole_dimension(view, axis)
+        for axis in () if swizzles(s) else copy.blocked:
+            d = view.sole_dimension(axis)
             require(d is not None, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
             alone = d in h.dims("cc") and s.num_wi[d] == 1
             require(alone, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
@@ -242,7 +242,7 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
         assert copy is not None
         zeros = view.boundary is None or (view.boundary == "constant" and view.fill == "0")
         require(zeros, f"stages: outside of input {n} is something else than 0")
-        require(not copy.blocked, f"stages: the tile of input {n} is blocked")
+        require(not copy.blocked or swizzles(s), f"stages: the tile of input {n} is blocked")
         footprint = [s.footprint(d) for d in range(h.rank)]
         size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
         # Producers' are of 16 bytes, or it does not matter any more how long their text is.

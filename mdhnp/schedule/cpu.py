@@ -13,7 +13,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, RESULTS, Batch, fallback, global_order
 from mdhnp.schedule.check import UNROLL_LIMIT, is_legal
-from mdhnp.schedule.layout import sole_dimension, tile_itemsize
+from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
@@ -305,7 +305,7 @@ def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], ve
     view = access.h.inputs[n]
     if not view.one_box:
         return None
-    alone = {x: d for x in range(len(view.shape)) if (d := sole_dimension(view, x)) in access.kept}
+    alone = {x: d for x in range(len(view.shape)) if (d := view.sole_dimension(x)) in access.kept}
     blocked = sorted([x for x, d in alone.items() if private_tile[d] > 1], key=lambda x: alone[x] == vector_dim)
 
     def outermost(x: int) -> tuple[bool, bool, int]:

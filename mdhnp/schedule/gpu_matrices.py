@@ -18,18 +18,10 @@ from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, tile_itemsize
+from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, swizzles, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_COLUMNS, MOST_ROUNDED, allowed, multiplied, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
-from mdhnp.schedule.model_matrices import (
-    FactorTile,
-    ResultTile,
-    TermTile,
-    TileRead,
-    bank_turns,
-    bank_waiting,
-    is_double,
-)
+from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
@@ -151,10 +143,9 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             wanted = caps.machine.unit.busy_groups * caps.compute_units // result.groups
             limit, best = min(max(wanted, 1), max(reduced // _PART, 1)), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
-                wide = atom.wide
                 in_flight = _in_flight(h, atom)
                 prepared = PREPARED * (2 if atom.split else 1) * len(right) * y.size * s.points
-                room = fit - (prepared if wide else 0)
+                room = fit - (prepared if atom.wide and atom.packed == 1 else 0)
                 stages = min(room // (left_tile.elements + right_tile.elements), in_flight[0])
                 if stages < in_flight[-1]:
                     continue
@@ -170,7 +161,7 @@ def _in_flight(h: MdHom, atom: Atom) -> tuple[int, ...]:
     """Return how many tiles may be in flight, most first."""
     if atom.wide:
         return _WIDE_STAGES
-    if is_double(atom):
+    if atom.double:
         return _DOUBLE_STAGES if multiplied(h) == 1 else _STAGES
     return _PAIR_STAGES if atom.split and multiplied(h) > 1 else _STAGES
 
@@ -276,6 +267,8 @@ def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _
         global_order=order, local_order=order, combine_on="local", atom=atom.name, atom_dims=(row, column, terms),
         private_order=(*(d for d in order if d in access.combined), *kept), private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
+    if swizzles(s):
+        s = replace(s, item_order=(row, *(d for d in s.item_order if d != row)))
     s = _laid_out(access, caps, s, sums.tile, parts)
     if one_sum(h) or not atom.rounds:
         whole = replace(s, combine_on="global", combine_every=1)
@@ -324,6 +317,8 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
     if terms not in depends or len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
+    if swizzles(s):
+        return _swizzled(access, n, s, order)
     found: list[tuple[int, LocalCopy]] = []
     size = tile_itemsize(view, packed=packed(s))
     for pad in range(0, caps.machine.unit.banks * max(4 // size, 1), WIDEST // size):
@@ -332,3 +327,17 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]
+
+
+def _swizzled(access: AccessPattern, n: int, s: Schedule, order: Sequence[int]) -> LocalCopy | None:
+    """The copy of which an instruction reads swizzled rows: along the array's, else along the terms."""
+    view, (row, column, terms) = access.h.inputs[n], s.atom_dims
+    across = row if row in access.depends[n] else column
+    others = [d for d in access.kept if d != across and d in access.depends[n] and s.step(d) > 1]
+    axes = [view.axis_of(d) for d in (terms, across, *others)]
+    if None in axes:
+        return None
+    along, down, *beside = [axis for axis in axes if axis is not None]
+    turned = view.strides[down] == 1
+    last = (*beside, down, along) if turned else (along, *beside, down)
+    return LocalCopy((*(axis for axis in order if axis not in last), *last), (down if turned else along,))

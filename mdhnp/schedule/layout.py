@@ -5,7 +5,7 @@ registers instead, and only one result of each subgroup takes a slot.
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ _FLAG = 4
 WIDEST = 16
 #: Registers of 4 bytes of as many.
 WORDS = WIDEST // 4
-
+#: Bytes of a row of which wide matrix instructions know the 16 bytes in another order, at most; where tiles begin then.
+SWIZZLED, ALIGNED = 128, 1024
 
 #: Work-items that only copy, and prepare factors, beside those of wide matrix instructions: four subgroups.
 PRODUCERS = 128
@@ -42,12 +43,15 @@ class TileStrides(NamedTuple):
     size: int
 
 
-def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> TileStrides:
+def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], s: Schedule) -> TileStrides:
     """Return how the elements of an input's tile lie; the tile has `footprint` points in each dimension."""
-    axes, size = len(view.shape), 1
+    axes, size, itemsize = len(view.shape), 1, tile_itemsize(view, packed=packed(s))
     strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
     for axis in reversed(copy.blocked):
-        blocks[axis] = private_tile[view.accesses[0][axis].dims()[0]]
+        if swizzles(s):
+            blocks[axis] = swizzled_row(view.box(axis, footprint), itemsize)
+        else:
+            blocks[axis] = s.private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = size
         size *= blocks[axis]
     begin = _row(view, copy, footprint)
@@ -75,13 +79,6 @@ def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:
     return begin
 
 
-def sole_dimension(view: View, axis: int) -> int | None:
-    """Return the dimension that alone indexes an axis, unscaled and in all accesses alike; None where none does."""
-    index, *others = {a[axis] for a in view.accesses}
-    dims = index.dims()
-    return dims[0] if not others and len(dims) == 1 and index.coefficients[dims[0]] == 1 else None
-
-
 def packed(s: Schedule) -> bool:
     """Whether tiles that are copied ahead have float16 in two bytes, for the matrix instruction."""
     return bool(s.atom) and ATOMS[s.atom].operand == "float16"
@@ -102,6 +99,24 @@ def is_wide(s: Schedule) -> bool:
     return bool(s.atom) and ATOMS[s.atom].wide
 
 
+def swizzles(s: Schedule) -> bool:
+    """Whether matrix instructions read both factors from local memory, in swizzled rows.
+
+    Then tiles are blocked by such rows.
+    """
+    return is_wide(s) and ATOMS[s.atom].packed > 1
+
+
+def swizzled_row(neighbours: int, itemsize: int) -> int:
+    """Return how many of so many neighbours are a swizzled row."""
+    return gcd(neighbours, SWIZZLED // itemsize)
+
+
+def waits_later(s: Schedule) -> bool:
+    """Whether sums of a tile may be under way while those of the next begin: nobody reads them before the last."""
+    return swizzles(s) and s.combine_on == "global"
+
+
 def producers(s: Schedule) -> int:
     """Return how many work-items of a group only copy tiles, behind those of the schedule: none of the online form."""
     return PRODUCERS if is_wide(s) and s.streamed < 0 else 0
@@ -116,7 +131,7 @@ def registers(s: Schedule) -> tuple[int, int] | None:
     if s.work_items <= _FEW_WORKERS:
         return None
     sums = prod(s.private_tile[d] for d in range(len(s.private_tile)) if d != s.atom_dims[2])
-    return (208, 88) if sums * (2 if ATOMS[s.atom].rounds else 1) <= _MANY_SUMS else (232, 40)
+    return (208, 88) if sums * (2 if s.combine_on == "local" else 1) <= _MANY_SUMS else (232, 40)
 
 
 class Operand(NamedTuple):
@@ -203,9 +218,10 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
-            size *= tile_strides(view, copy, footprint, s.private_tile).size
-            total += -(-size // WIDEST) * WIDEST if n in ahead else size
-    if is_wide(s) and s.atom_dims:
+            size *= tile_strides(view, copy, footprint, s).size
+            begins = (ALIGNED if swizzles(s) else WIDEST) if n in ahead else 1
+            total += -(-size // begins) * begins
+    if is_wide(s) and not swizzles(s):
         column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
         operand = wide_operand(h, s, column)
         total += PREPARED * operand.parts * operand.size * (WIDEST // WORDS)

@@ -12,7 +12,7 @@ from mdhnp.mdh import Computation, MdHom, pw
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import PREPARED, WIDEST, copied_ahead, packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PREPARED, WIDEST, copied_ahead, packed, swizzles, tile_itemsize, tile_strides
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 from mdhnp.settings import Level
 
@@ -213,9 +213,10 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
     ahead = {*copied_ahead(h, s)}
     require({number for number, _ in every} <= ahead, "atom: its operands are tiles that are copied ahead")
-    if packed(s):
-        rows_of_all = [in_rows(h, s, factor, d) for factor, d in every.items() if not atom.wide or d == rows]
-        require(None not in rows_of_all, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
+    if packed(s) or swizzles(s):
+        lying = [(panels if atom.wide else in_rows)(h, s, factor, d) for factor, d in every.items()]
+        length = f"{WIDEST} bytes{', or more in blocks,' if atom.wide else ''}"
+        require(None not in lying, f"local_copies: no rows of {length} along the atom's terms, rows or columns")
         require({number for number, _ in every} == ahead, "local_copies: others than the operands are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
     require(lanes, f"num_wi: no multiples of {DOWN} along the atom's rows and of {ACROSS} along its columns")
@@ -233,7 +234,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     if atom.wide:
         _check_wide(h, s, atom, {number for number, _ in every} == ahead)
     if h.extents[terms] % s.local_tile[terms]:
-        plain = all(axis_of(h, factor, terms) is not None for factor in every)
+        plain = all(h.inputs[n].axis_of(terms, access) is not None for n, access in every)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
 
 
@@ -249,7 +250,8 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     most = f"num_wi: {s.work_items} beside producers, who have registers for {MOST_WORKERS}"
     require(s.work_items <= MOST_WORKERS, most)
     count = prod(s.private_tile[d] for d in across) * ACROSS
-    require(count <= MOST_COLUMNS, f"private_tile: {count} columns, an instruction has at most {MOST_COLUMNS}")
+    able = count <= MOST_COLUMNS and (atom.rounds or count % 16 == 0 or count in (8, 24))
+    require(able, f"private_tile: {count} columns, of which there is no instruction (at most {MOST_COLUMNS})")
     single = all(s.step(d) == 1 for d in above if d in across)
     require(single, "private_tile: several points along dimensions that move both factors")
     tiles = tile_counts(h.extents, s.local_tile)
@@ -258,7 +260,12 @@ def _check_wide(h: MdHom, s: Schedule, atom: Atom, only_operands: bool) -> None:
     count = len({number for side in found for number, _ in side})
     copied = sum(copy is not None for copy in s.local_copies)
     require(copied == count, "local_copies: others than the operands are copied")
-    require(atom.packed == 1 or count == len(found), "atom: producers prepare one factor with packed terms")
+    if swizzles(s):
+        require(count == len(found), "atom: both factors are one input")
+        two = all(s.private_tile[d] == (2 if d == s.atom_dims[0] else 1) for d in above)
+        require(two, f"private_tile: a subgroup has {2 * DOWN} rows beside each other")
+        nearest = next(d for d in s.item_order if d in above and s.num_wi[d] > 1)
+        require(nearest == s.atom_dims[0], "item_order: subgroups with neighbouring rows are no neighbours")
     enough = PREPARED < s.stages <= MOST_STAGES
     require(enough, f"stages: {s.stages}, from {PREPARED + 1}, as so many are read or prepared, to {MOST_STAGES}")
 
@@ -293,19 +300,44 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
     index, wide = view.accesses[access][inner], WIDEST // itemsize
     begin = index.constant - min(a[inner].constant for a in view.accesses)
-    places = tile_strides(view, copy, footprint, s.private_tile)
+    places = tile_strides(view, copy, footprint, s)
     others = [stride for axis, stride in enumerate(places.strides) if axis != inner]
     if any(n % wide for n in (begin, places.size, *others)):
         return None
     # Only elements of two bytes can be transposed as they are loaded.
-    along = [d for d in ((terms, across) if itemsize == 2 else (terms,)) if axis_of(h, factor, d) == inner]
+    along = [d for d in ((terms, across) if itemsize == 2 else (terms,)) if view.axis_of(d, access) == inner]
     return along[0] != terms if along else None
 
 
-def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:
-    """Return the only axis of a factor that a dimension indexes, if no other dimension does; else None."""
-    number, access = factor
-    indices = h.inputs[number].accesses[access]
-    found = [axis for axis, index in enumerate(indices) if index.coefficients[d]]
-    plain = len(found) == 1 and indices[found[0]].dims() == (d,) and indices[found[0]].coefficients[d] == 1
-    return found[0] if plain else None
+class Panels(NamedTuple):
+    """How a factor's tile lies in local memory in swizzled rows: as panels of these, one behind the other.
+
+    Rows are of terms, all of each row or column of the instruction's in one panel; where they are `turned`, they are
+    of its rows or columns, and each panel has all terms. Lengths are in elements.
+    """
+
+    row: int
+    panel: int
+    turned: bool
+
+
+def panels(h: MdHom, s: Schedule, factor: Factor, across: int) -> Panels | None:
+    """Return how wide instructions read a factor's tile, along `across` and the terms; None where they cannot.
+
+    Points of another kept dimension follow each other as if they were further ones along `across`.
+    """
+    (number, access), terms = factor, s.atom_dims[2]
+    view, copy, footprint = h.inputs[number], s.local_copies[number], [s.footprint(d) for d in range(h.rank)]
+    along, down = view.axis_of(terms, access), view.axis_of(across, access)
+    if copy is None or along is None or down is None or copy.blocked not in ((along,), (down,)):
+        return None
+    turned, (inner,) = copy.blocked == (down,), copy.blocked
+    places = tile_strides(view, copy, footprint, s)
+    row, panel = places.blocks[inner], places.block_strides[inner]
+    others = [d for d in h.dims("cc") if d != across and view.depends_on(d) and footprint[d] > 1]
+    axes = [view.axis_of(d, access) for d in others]
+    behind = panel * (footprint[across] // row) if turned else row * footprint[across]
+    follow = len(others) <= 1 and all(axis is not None and places.strides[axis] == behind for axis in axes)
+    size = tile_itemsize(view, packed=True)
+    fits = row * size > WIDEST and (size == 2 or not turned) and places.strides[along if turned else down] == row
+    return Panels(row, panel, turned) if fits and follow else None

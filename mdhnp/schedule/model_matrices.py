@@ -18,7 +18,7 @@ from typing import NamedTuple
 from mdhnp.mdh import View, interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, swizzles, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
 
@@ -50,10 +50,6 @@ class FactorTile(NamedTuple):
         return cls(items, points, each, tiles, prod(items.values()) * each, useful)
 
 
-def is_double(atom: Atom) -> bool:
-    return atom.operand == "float64"
-
-
 class TermTile(NamedTuple):
     """The dimension of the atom's terms, points along combined dimensions and in all, tiles, and what speed is left."""
 
@@ -70,7 +66,7 @@ class TermTile(NamedTuple):
         useful = prod(extents[d] / t for d, t in tile.items()) / rounds
         unit, nbytes = caps.machine.unit, points * atom.itemsize
         table = unit.deep
-        if is_double(atom):
+        if atom.double:
             table, nbytes = unit.deep_double, nbytes * (1 if multiplied(access.h) == 1 else 2)
         deep = next(left for least, left in table.items() if nbytes >= least)
         # Everybody waits for the first tiles.
@@ -167,7 +163,7 @@ class ResultTile:
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
         # Where tiles of float64 are copied behind the work subgroups wait less for each other.
-        self._double = is_double(atom) and multiplied == 1
+        self._double = atom.double and multiplied == 1
         # Float16 that becomes float32 in a tile is not copied asynchronously.
         self._changes = any(
             tile_itemsize(h.inputs[n], packed=atom.operand == "float16") != h.inputs[n].dtype.itemsize
@@ -220,14 +216,14 @@ class ResultTile:
     def _wide_seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], parts: int) -> float:
         """Return the estimated time where producers copy tiles, and prepare the factor with columns."""
         (a, b), unit, points = reads, self._unit, terms.points
-        multiplying = (
-            self._added * points / (unit.lanes * self._speed * unit.wide_speed) + self._rows * points * unit.wide_row
-        )
+        multiplying = self._added * points / (unit.lanes * self._speed * unit.wide_speed)
+        if self._packed == 1:  # else instructions read both factors where they are copied
+            multiplying += self._rows * points * unit.wide_row
         multiplying = multiplying * (1 + unit.wide_alone * self._alone) + unit.wide_step
         copying = (a.copies + b.copies) * unit.copy
         if self._changes or a.small or b.small:
             copying = (a.elements + b.elements) * unit.one_by_one * unit.clock / PRODUCERS
-        preparing = self._planes * self._columns * points / self._packed * unit.prepare
+        preparing = self._planes * self._columns * points * unit.prepare if self._packed == 1 else 0.0
         loading = (a.elements / a.run + b.elements / b.run) * self._itemsize / unit.wide_bytes
         tile = _longest(4, multiplying, copying + preparing, loading)
         group = (terms.rounds / parts * tile + self._results * unit.wide_result) / unit.clock
@@ -313,15 +309,17 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     """Return the turns in which lanes load one element each of a copy: the most words in one bank."""
     copy, banks = s.local_copies[n], caps.machine.unit.banks
     assert copy is not None
+    if swizzles(s):
+        return 1
     view, points = access.h.inputs[n], [s.step(d) if d in access.kept else t for d, t in enumerate(s.local_tile)]
     strides = [0] * access.h.rank
-    for stride, index in zip(tile_strides(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
+    for stride, index in zip(tile_strides(view, copy, points, s).strides, view.accesses[0], strict=True):
         for d, coefficient in enumerate(index.coefficients):
             strides[d] += coefficient * stride
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in access.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))
-    if is_wide(s) and across == columns and ATOMS[s.atom].packed == 1:
+    if is_wide(s) and across == columns:
         # Producers read 16 bytes of terms of neighbouring columns, or one element of each.
         if strides[terms] == 1:
             return max(

@@ -8,15 +8,15 @@ the instruction, `atom_dims` what it multiplies in the last product: rows, colum
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import gcd, prod
+from math import prod
 from typing import NamedTuple
 
 from mdhnp.fusion.dependence import steepness
 from mdhnp.fusion.streamed import Streamed, streamed
 from mdhnp.mdh import Function, Rows, View, is_product
 from mdhnp.schedule.atoms import ATOMS, Atom
-from mdhnp.schedule.layout import WIDEST
-from mdhnp.schedule.matrices import Factor, allowed, axis_of, operands, products
+from mdhnp.schedule.layout import WIDEST, swizzled_row
+from mdhnp.schedule.matrices import Factor, allowed, operands, products
 from mdhnp.schedule.rows import rows_plain
 from mdhnp.schedule.schedule import DeviceCaps, Schedule, require, tile_counts
 
@@ -37,8 +37,6 @@ _ALONE = {"float32": 0.35e12, "float16": 1.2e12}
 _LARGER = 4
 #: Columns of an instruction's block; bytes that are copied at once, at least.
 _BLOCK, _LEAST = 8, 4
-#: Bytes of a row in which instructions of several subgroups know swizzled blocks, at most; where such tiles begin.
-_SWIZZLED, ALIGNED = 128, 1024
 #: How much exponents of weights grow with a score, at most, where keys are not looked at.
 _STEEPEST = 2.0**40
 #: Bytes in which work-items tell each other that an instruction may be wrong.
@@ -248,7 +246,8 @@ def _is_matrix(f: Fragments, one: Multiplied) -> bool:
     """Whether the right factor is an array with an axis for its columns, and one for its terms."""
     h, step = f.form.mdhoms[one.step], f.form.graph.steps[one.step]
     given = step.inputs[one.right[0]] not in f.form.graph.made_by
-    if not given or None in (axis_of(h, one.right, one.columns), axis_of(h, one.right, one.terms)):
+    view, access = h.inputs[one.right[0]], one.right[1]
+    if not given or None in (view.axis_of(one.columns, access), view.axis_of(one.terms, access)):
         return False
     return together(f, one) * h.inputs[one.right[0]].dtype.itemsize >= _LEAST
 
@@ -294,7 +293,7 @@ def pitch(atom: Atom, columns: int) -> int:
 
 def beside(atom: Atom, columns: int) -> int:
     """Return how many neighbours of a row of a tile lie beside each other: all, or those of a swizzled block's row."""
-    return gcd(columns, _SWIZZLED // atom.itemsize) if atom.wide else columns
+    return swizzled_row(columns, atom.itemsize) if atom.wide else columns
 
 
 def _tile(f: Fragments, s: Schedule) -> tuple[int, int]:

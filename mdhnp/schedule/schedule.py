@@ -115,7 +115,8 @@ class DeviceCaps:
 @public(
     order="tuple of int: The view's axes, outermost first.",
     blocked="tuple of int: Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in "
-    "this order. With the axis of a register tile blocked, the tile is read one after the other: packing.",
+    "this order. With the axis of a register tile blocked, the tile is read one after the other: packing. Where "
+    "matrix instructions read both factors from local memory, blocks are rows of up to 128 bytes, swizzled.",
     pad="int: Elements that stay empty behind each row, so that work-items which read a column find it in different "
     "banks of local memory. A row lies along the innermost axis, and along those outside of it while the tile has "
     "all of the array's elements inside of them, one behind the other.",

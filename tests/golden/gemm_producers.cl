@@ -83,7 +83,8 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         wgmma_float_16x8(&part0, &part2, &part1, &part3, a_low0, a_low1, a_low2, a_low3, matrix_at((uint)(size_t)(I1_parts_l + now % 2 * 256), 256, 128));
         wgmma_float_16x8(&part0, &part2, &part1, &part3, a_high0, a_high1, a_high2, a_high3, matrix_at((uint)(size_t)(I1_parts_l + now % 2 * 256 + 128), 256, 128));
         wgmma_float_16x8(&part0, &part2, &part1, &part3, a_high0, a_high1, a_high2, a_high3, matrix_at((uint)(size_t)(I1_parts_l + now % 2 * 256), 256, 128));
-        asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory"); asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
         if (now + 2 < 3) {
           barrier_arrive(now % 2 + 3, 256);
         }

@@ -247,7 +247,8 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
       asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory");
       wgmma_float_128x16(&acc0, &acc16, &acc1, &acc17, &acc2, &acc18, &acc3, &acc19, &acc4, &acc20, &acc5, &acc21, &acc6, &acc22, &acc7, &acc23, &acc8, &acc24, &acc9, &acc25, &acc10, &acc26, &acc11, &acc27, &acc12, &acc28, &acc13, &acc29, &acc14, &acc30, &acc15, &acc31, f0, f1, f2, f3, matrix_at((uint)(size_t)(first_l + slot * 4096), 512, 512) | 2ul << 62);
       wgmma_float_128x16(&acc0, &acc16, &acc1, &acc17, &acc2, &acc18, &acc3, &acc19, &acc4, &acc20, &acc5, &acc21, &acc6, &acc22, &acc7, &acc23, &acc8, &acc24, &acc9, &acc25, &acc10, &acc26, &acc11, &acc27, &acc12, &acc28, &acc13, &acc29, &acc14, &acc30, &acc15, &acc31, f4, f5, f6, f7, matrix_at((uint)(size_t)(first_l + slot * 4096 + 16), 512, 512) | 2ul << 62);
-      asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory"); asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
       known_float_32(&acc0, &acc16, &acc1, &acc17, &acc2, &acc18, &acc3, &acc19, &acc4, &acc20, &acc5, &acc21, &acc6, &acc22, &acc7, &acc23, &acc8, &acc24, &acc9, &acc25, &acc10, &acc26, &acc11, &acc27, &acc12, &acc28, &acc13, &acc29, &acc14, &acc30, &acc15, &acc31);
       const float2 s12 = (((int2)((int)(min(now * 128 + beside0 * 2, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc0 * 0.1767766922712326f) : (float2)((-INFINITY));
       const float2 s13 = (((int2)((int)(min(now * 128 + beside0 * 2 + 8, 699))) + (int2)(0, 1)) <= (int)(inside0)) ? (acc1 * 0.1767766922712326f) : (float2)((-INFINITY));
@@ -620,7 +621,8 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
       wgmma_float_32x16_turned(&c4, &c8, &c5, &c9, &c6, &c10, &c7, &c11, a20, a21, a22, a23, matrix_at((uint)(size_t)(second_l + slot * 4096 + 2560), 8192, 512) | 2ul << 62);
       wgmma_float_32x16_turned(&c4, &c8, &c5, &c9, &c6, &c10, &c7, &c11, a24, a25, a26, a27, matrix_at((uint)(size_t)(second_l + slot * 4096 + 3072), 8192, 512) | 2ul << 62);
       wgmma_float_32x16_turned(&c4, &c8, &c5, &c9, &c6, &c10, &c7, &c11, a28, a29, a30, a31, matrix_at((uint)(size_t)(second_l + slot * 4096 + 3584), 8192, 512) | 2ul << 62);
-      asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory"); asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
       known_float_8(&c4, &c8, &c5, &c9, &c6, &c10, &c7, &c11);
       c0 = s110;
       c1 = s113;

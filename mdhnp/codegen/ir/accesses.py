@@ -11,7 +11,7 @@ from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 #: Names of the fields of each kind of node.
 FIELDS = {
     kind: tuple([f.name for f in fields(kind)])
-    for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth, st.WideProduct)
+    for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth, st.WideProduct, st.Matrix)
 }
 
 
@@ -127,7 +127,7 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         found[Access(node.target, "copy", None)] = None
     elif kind is st.Clear:
         found[Access(node.buffer, "copy", None)] = None
-    elif kind is st.LoadMatrix or kind is st.WideProducts:
+    elif kind is st.LoadMatrix or kind is st.Matrix:
         found[Access(node.buffer, "read", None)] = None
     for name in FIELDS.get(kind, ()):
         inner = getattr(node, name)

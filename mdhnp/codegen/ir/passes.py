@@ -161,7 +161,9 @@ def lower_pipelines(body: st.Body, items: int) -> st.Body:
 def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
     """Two loops: one fills and prepares, the other works; for each slot they tell each other that it is full, or empty.
 
-    Producers fill a slot again, and prepare what is read, when the round before the last one is done.
+    Producers fill a slot again, and prepare what is read, when the round before the last one is done. Where nothing is
+    prepared they say that a round's buffers are full before they wait for what they fill next: so those who work have
+    the next round's instructions ready when one ends. That is known a round `later` where sums are under way meanwhile.
     """
     slots, workers, ahead = PREPARED if p.prepare else p.stages, items - p.producers, p.stages - PREPARED
     now = variable(p.round)
@@ -169,21 +171,31 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
     def full(*, wait: bool) -> st.NamedBarrier:
         return st.NamedBarrier(now % slots + 1, items, wait)
 
-    def empty(*, wait: bool) -> st.NamedBarrier:
-        return st.NamedBarrier((now + (slots - PREPARED if wait else 0)) % slots + (1 + slots), items, wait)
+    def empty(*, wait: bool, later: int = 0) -> st.NamedBarrier:
+        moved = slots - PREPARED if wait else slots - later if later else 0
+        return st.NamedBarrier((now + moved) % slots + (1 + slots), items, wait)
 
     among = constant(1 + 2 * slots)
     first = _loop(p.filled, constant(ahead), (_if_any(p, p.fill), st.Commit()))
     again = st.If((Compare(now, ">=", constant(PREPARED)),), (empty(wait=True),))
     fill = st.Scope((st.Let(p.filled, now + ahead), _if_any(p, p.fill), st.Commit()))
     prepare = (st.NamedBarrier(among, p.producers), st.Scope(p.prepare)) if p.prepare else ()
-    filling = (again, fill, st.Wait(ahead), *prepare, st.Publish(), full(wait=False))
-    left = st.If((Compare(now + PREPARED, "<", p.rounds),), (empty(wait=False),))
+    filling = (st.Wait(ahead - 1), st.Publish(), full(wait=False), again, fill)
+    if p.prepare:
+        filling = (again, fill, st.Wait(ahead), *prepare, st.Publish(), full(wait=False))
+    later = int(any([s.pending > 0 for s in _waits(p.work)]))
+    done = (Compare(now, ">=", constant(later)), Compare(now + (PREPARED - later), "<", p.rounds))
+    left = st.If(done[1 - later :], (empty(wait=False, later=later),))
     # What is read in a round is read when its last products are done.
-    read = 1 + max([n for n, s in enumerate(p.work) if isinstance(s, st.WideProducts)], default=len(p.work) - 1)
+    read = 1 + max([n for n, s in enumerate(p.work) if isinstance(s, st.WaitProducts)], default=len(p.work) - 1)
     working = (full(wait=True), st.Scope((*p.work[:read], left, *p.work[read:])))
     only = _instead_of_barriers((_loop(p.round, p.rounds, working), *behind), st.NamedBarrier(among + 1, workers))
     return st.Roles(workers, only, (first, _loop(p.round, p.rounds, filling)), p.registers)
+
+
+def _waits(body: st.Body) -> list[st.WaitProducts]:
+    found = [s for s in body if isinstance(s, st.WaitProducts)]
+    return found + [s for one in body for inner in bodies(one) for s in _waits(inner)]
 
 
 def _instead_of_barriers(body: st.Body, barrier: st.NamedBarrier) -> st.Body:

@@ -78,6 +78,8 @@ def _line(s: st.Stmt) -> str:
             rows = f"{s.target.name}[{s.at}, rows by {s.stride}]"
             source = f"{s.source.name}[{s.source_at}, rows by {s.source_stride}]"
             return f"copy {rows} = {source}, {s.lanes} x {s.lanes}, transposed"
+        case st.StoreWords():
+            return f"store {s.buffer.name}[{s.at}] = {', '.join(map(_name, s.words))}"
         case st.Clear():
             return f"clear {s.buffer.name}[{s.size}]"
         case st.FillLanes():
@@ -91,15 +93,21 @@ def _line(s: st.Stmt) -> str:
             factors = " by ".join(f"({', '.join(map(value, v))})" for v in (s.a, s.b))
             return f"({', '.join(map(_name, s.into))}) += {factors}  # {s.atom}"
         case st.WideProducts():
-            each = [
-                f"({', '.join(map(_name, p.into))}) += ({', '.join(map(value, p.a))}) by {s.buffer.name}[{p.at}]"
-                for p in s.products
-            ]
-            how = f", rows of {s.swizzled} bytes of {'columns' if s.turned else 'terms'}" if s.swizzled else ""
-            return f"{'; '.join(each)}  # {s.atom}, blocks {s.beside} bytes beside, {s.below} below{how}"
+            each = [f"({', '.join(map(_name, p.into))}) += {_factor(p.a)} by {_factor(p.b)}" for p in s.products]
+            return f"{'; '.join(each)}  # {s.atom}"
+        case st.WaitProducts():
+            known = f", ({', '.join(map(_name, [r for some in s.sums for r in some]))})" if s.sums else ""
+            return f"wait for all but {s.pending} products{known}"
         case st.AllocLocal():
             return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")
+
+
+def _factor(f: tuple[ir.Value, ...] | st.Matrix) -> str:
+    if not isinstance(f, st.Matrix):
+        return f"({', '.join(map(value, f))})"
+    how = f", rows of {f.swizzled} bytes{', turned' if f.turned else ''}" if f.swizzled else ""
+    return f"{f.buffer.name}[{f.at}, blocks {f.beside} bytes beside, {f.below} below{how}]"
 
 
 def _buffer(b: ir.Buffer) -> str:

@@ -103,6 +103,16 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreWords:
+    """Write 16 bytes of neighbours, given as four words, at once where the array begins at a multiple of these."""
+
+    buffer: Buffer
+    #: Number of the first element, a multiple of as many.
+    at: Index
+    words: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """Copy an element, or neighbours, from one buffer to another; or write the constant outside of an array."""
 
@@ -262,36 +272,55 @@ class MatrixProduct:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """A factor of wide products in local memory: blocks of 8 rows or columns of it by 16 bytes of terms.
+
+    The 16 bytes of each row or column follow each other. Or it lies, `swizzled`, as rows of so many bytes, 32, 64 or
+    128, of terms; of rows or columns where it is `turned`. Of an address's bits there, those of 16 bytes in a row are
+    exclusive or with those of 128 bytes.
+    """
+
+    buffer: Buffer
+    #: Where it begins, in elements.
+    at: Index
+    #: How far blocks that are neighbours along rows or columns, and along terms, lie apart, in bytes.
+    beside: int
+    below: int
+    swizzled: int = 0
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WideProduct:
-    """One of :class:`WideProducts`: into += a times the matrix in local memory."""
+    """One of :class:`WideProducts`: into += a times b."""
 
     #: For each 8 columns the work-item's pairs of them, one of each of its rows.
     into: tuple[Register, ...]
-    a: tuple[Value, ...]
-    #: Where the matrix begins, in elements.
-    at: Index
+    #: The work-item's elements of the first factor, or all of it.
+    a: tuple[Value, ...] | Matrix
+    b: Matrix
     #: Whether it is subtracted.
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WideProducts:
-    """Add products of matrices to such whose elements are in registers of several subgroups, which wait for the sums.
-
-    The second factor lies in local memory as blocks of 8 columns by 16 bytes of terms, 16 bytes of each column after
-    the other. Or, `swizzled`, as rows of so many bytes, 32, 64 or 128, of terms; of columns where it is `turned`. Of an
-    address's bits there, those of 16 bytes in a row are exclusive or with those of 128 bytes.
-    """
+    """Begin to add products of matrices to such whose elements are in registers of several subgroups."""
 
     #: The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
     atom: str
     products: tuple[WideProduct, ...]
-    #: Of the second factor; how far blocks that are neighbours along columns and terms lie apart, in bytes.
-    buffer: Buffer
-    beside: int
-    below: int
-    swizzled: int = 0
-    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitProducts:
+    """The work-item waits until no more than so many of its :class:`WideProducts`, the last ones, are under way.
+
+    Nobody else may know that `sums` change until then: compilers do not.
+    """
+
+    pending: int = 0
+    sums: tuple[tuple[Register, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +350,9 @@ class Comment:
 
 
 Stmt = (
-    Scope | For | If | Let | Declare | Assign | Store | Copy | Transpose | Clear | FillLanes | CallInto | AllocLocal
-    | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct | WideProducts | Roles | NamedBarrier
-    | Publish
+    Scope | For | If | Let | Declare | Assign | Store | StoreWords | Copy | Transpose | Clear | FillLanes | CallInto
+    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct | WideProducts
+    | WaitProducts | Roles | NamedBarrier | Publish
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from itertools import count
 
+from mdhnp.codegen.ir.statements import Matrix
 from mdhnp.codegen.opencl.ctypes import vector_name
 from mdhnp.codegen.opencl.prelude import WIDE, Helpers
 from mdhnp.schedule.atoms import Atom
@@ -37,15 +38,17 @@ COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 _LIVE = "//@ "
 PUBLISH = f'asm volatile("{_LIVE}fence.proxy.async.shared::cta;" ::: "memory");'
 PRODUCTS_BEGIN = f'asm volatile("{_LIVE}wgmma.fence.sync.aligned;" ::: "memory");'
-PRODUCTS_END = " ".join(
-    f'asm volatile("{_LIVE}wgmma.{what};" ::: "memory");'
-    for what in ("commit_group.sync.aligned", "wait_group.sync.aligned 0")
-)
+PRODUCTS_END = f'asm volatile("{_LIVE}wgmma.commit_group.sync.aligned;" ::: "memory");'
 
 
 def wait(pending: int) -> str:
     """Statement that waits until so many groups of copies, the last ones, are under way."""
     return f'asm volatile("cp.async.wait_group {pending};" ::: "memory");'
+
+
+def products_done(pending: int) -> str:
+    """Statement that waits until so many groups of products, the last ones, are under way."""
+    return f'asm volatile("{_LIVE}wgmma.wait_group.sync.aligned {pending};" ::: "memory");'
 
 
 def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: bool) -> str:
@@ -141,48 +144,56 @@ def opaque(helpers: Helpers, kind: str) -> str:
     return helpers.define(kind, "opaque", f"{kind} x", f'asm("" : "+{register}"(x)); return x;')
 
 
-def wide_product(helpers: Helpers, atom: Atom, pairs: int, *, minus: bool, turned: bool) -> str:
+def wide_product(
+    helpers: Helpers, atom: Atom, pairs: int, *, minus: bool, turned: bool, left_turned: bool | None
+) -> str:
     """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
 
-    It takes these, the elements of A, and where B lies.
+    It takes these, then the elements of A, or, if it is `left_turned` or not, where A lies, and where B lies.
     """
-    name, given, columns = _TYPES[atom.result], atom.registers(atom.a), 4 * pairs
+    name, columns, held = _TYPES[atom.result], 4 * pairs, left_turned is None
+    sums = [f"s{n}" for n in range(2 * pairs)]
+    a = [f"a{n}" for n in range(atom.registers(atom.a))] if held else ["a"]
+    parameters = [f"{name}2 *c{n}" for n in range(pairs)]
+    parameters += [*(f"{_TYPES[atom.operand] if held else 'ulong'} {x}" for x in a), "ulong b"]
+    number = count()
+    into, left = (", ".join([f"%{next(number)}" for _ in some]) for some in (sums, a))
     # Factors of 2 bytes may lie the other way round, which takes 16 times as long where they are not swizzled (H100).
-    last = f"p, {-1 if minus else 1}, 1{f', {int(turned)}' if atom.packed > 1 else ''}"
-    sums, a = [f"s{n}" for n in range(2 * pairs)], [f"a{n}" for n in range(given)]
-    parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in a), "ulong b"]
-    into, left = (", ".join(f"%{n}" for n in range(*ends)) for ends in ((0, len(sums)), (len(sums), len(sums) + given)))
+    ways = [way for way in (left_turned, turned) if way is not None] if atom.itemsize == 2 else []
+    last = ", ".join(["p", *(["-1" if minus else "1", "1"] if atom.rounds else []), *[str(int(way)) for way in ways]])
     letter = _LETTERS[atom.result]
     out, word = ", ".join(f'"+{letter}"({s})' for s in sums), "as_uint({})" if atom.operand == "float32" else "{}"
-    operands = ", ".join([*(f'"r"({word.format(x)})' for x in a), '"l"(b)'])
+    operands = ", ".join([*(f'"r"({word.format(x)})' if held else f'"l"({x})' for x in a), '"l"(b)'])
     taken, back = _taken_and_back(name, pairs)
-    matrices = f"{{{{{into}}}}}, {{{{{left}}}}}, %{len(sums) + given}"
-    text = f"{{{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction} {matrices}, {last}; }}}}".format(columns)
+    matrices = f"{{{into}}}, {f'{{{left}}}' if held else left}, %{next(number)}"
+    text = f"{{ .reg .pred p; setp.ne.b32 p, 1, 0; {atom.instruction.format(columns)} {matrices}, {last}; }}"
     product = f'asm volatile("{_LIVE}{text}" : {out} : {operands});'
     function = f"wgmma_{name}_{columns}x{atom.shape[2]}{'_minus' if minus else ''}{'_turned' if turned else ''}"
+    function += "" if held else "_by_turned" if left_turned else "_by"
     return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
 
 
-def products_known(helpers: Helpers, atom: Atom, pairs: int) -> str:
+def products_known(helpers: Helpers, kind: str, pairs: int) -> str:
     """Ask for a function that nothing which uses pairs of elements of C is moved before: compilers know no waiting."""
-    name, sums = _TYPES[atom.result], [f"s{n}" for n in range(2 * pairs)]
+    name, sums = kind.removesuffix("2"), [f"s{n}" for n in range(2 * pairs)]
     taken, back = _taken_and_back(name, pairs)
-    known = ", ".join([f'"+{_LETTERS[atom.result]}"({s})' for s in sums])
+    known = ", ".join([f'"+{name[0].replace("i", "r")}"({s})' for s in sums])
     parameters = ", ".join([f"{name}2 *c{n}" for n in range(pairs)])
     return helpers.define(
         "void", f"known_{name}_{pairs}", parameters, f'{taken}\n  asm volatile("" : {known});\n  {back}'
     )
 
 
-def matrix_at(helpers: Helpers, place: str, below: int, beside: int, swizzled: int) -> str:
+def matrix_at(helpers: Helpers, place: str, m: Matrix) -> str:
     """Ask for a function that describes a matrix in local memory to instructions, and give its call.
 
-    Blocks of 8 columns by 16 bytes of terms lie so many bytes apart along terms, `below`, and columns, `beside`. Of
-    rows of so many bytes that are `swizzled` it is rows of them, and 8 of these (source: PTX ISA, "Matrix descriptor").
+    These know first how far apart blocks lie along terms, then along rows or columns; of a turned one the other way
+    round (source: PTX ISA, "Matrix descriptor").
     """
+    below, beside = (m.beside, m.below) if m.turned else (m.below, m.beside)
     body = "return ((address & 0x3fff0) >> 4) | (ulong)(below >> 4) << 16 | (ulong)(beside >> 4) << 32;"
     helpers.define("ulong", "matrix_at", "uint address, uint below, uint beside", body)
-    kind = f" | {_SWIZZLES[swizzled]}ul << 62" if swizzled else ""
+    kind = f" | {_SWIZZLES[m.swizzled]}ul << 62" if m.swizzled else ""
     return f"matrix_at((uint)(size_t)({place}), {below}, {beside}){kind}"
 
 

@@ -45,6 +45,7 @@ class _Kernel:
             ir.Declare: lambda s: self._line(self._declared(s)),
             ir.Assign: lambda s: self._line(f"{self._values.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
+            ir.StoreWords: self._store_words,
             ir.LoadMatrix: self._load_matrix,
             ir.MatrixProduct: self._matrix_product,
             ir.Copy: lambda s: self._line(self._copied(s)),
@@ -56,6 +57,7 @@ class _Kernel:
             ),
             ir.Publish: lambda _: self._line(ptx.PUBLISH),
             ir.WideProducts: self._wide_products,
+            ir.WaitProducts: self._wait_products,
             ir.Transpose: self._transpose,
             ir.Clear: lambda s: self._line(
                 f"for ({self._helpers.index} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;"
@@ -196,6 +198,11 @@ class _Kernel:
             at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
             self._line(f"{self._helpers.stored(at, _stored(value), name, value.lanes, nbytes, space)};")
 
+    def _store_words(self, s: ir.StoreWords) -> None:
+        at = f"(__global {_PACKED} *){s.buffer.name} + {self._values.index(s.at)}"
+        value = f"as_{_PACKED}8((uint4)({', '.join(map(self._values.name, s.words))}))"
+        self._line(f"{self._helpers.stored(at, value, _PACKED, 8, 16, SPACES['global'])};")
+
     def _copied(self, s: ir.Copy) -> str:
         at = self._values.index(s.at)
         if s.asynchronous and isinstance(s.source, Load):
@@ -233,18 +240,25 @@ class _Kernel:
 
     def _wide_products(self, s: ir.WideProducts) -> None:
         atom, write = ATOMS[s.atom], self._values
-        apart = (s.beside, s.below) if s.turned else (s.below, s.beside)
         self._line(ptx.PRODUCTS_BEGIN)
         for p in s.products:
-            function = ptx.wide_product(self._helpers, atom, len(p.into), minus=p.negated, turned=s.turned)
+            function = ptx.wide_product(
+                self._helpers, atom, len(p.into), minus=p.negated, turned=p.b.turned,
+                left_turned=p.a.turned if isinstance(p.a, ir.Matrix) else None,
+            )  # fmt: skip
+            left = [self._matrix(p.a)] if isinstance(p.a, ir.Matrix) else [write.value(v).text for v in p.a]
             into = [f"&{write.name(r)}" for r in p.into]
-            factor = ptx.matrix_at(self._helpers, f"{s.buffer.name} + {write.index(p.at)}", *apart, s.swizzled)
-            self._line(f"{function}({', '.join([*into, *(write.value(v).text for v in p.a), factor])});")
+            self._line(f"{function}({', '.join([*into, *left, self._matrix(p.b)])});")
         self._line(ptx.PRODUCTS_END)
-        # Others are sums of all tiles, which nobody reads yet.
-        for some in dict.fromkeys([p.into for p in s.products]) if s.swizzled else ():
-            function = ptx.products_known(self._helpers, atom, len(some))
-            self._line(f"{function}({', '.join([f'&{write.name(r)}' for r in some])});")
+
+    def _matrix(self, m: ir.Matrix) -> str:
+        return ptx.matrix_at(self._helpers, f"{m.buffer.name} + {self._values.index(m.at)}", m)
+
+    def _wait_products(self, s: ir.WaitProducts) -> None:
+        self._line(ptx.products_done(s.pending))
+        for some in s.sums:
+            function = ptx.products_known(self._helpers, value_type(some[0].dtype), len(some))
+            self._line(f"{function}({', '.join([f'&{self._values.name(r)}' for r in some])});")
 
     def _transpose(self, s: ir.Transpose) -> None:
         function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._values.index
