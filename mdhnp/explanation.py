@@ -12,13 +12,13 @@ from mdhnp.calls.kernels import procedures_of, repeating, staged
 from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
-from mdhnp.calls.rewritings import name_of
+from mdhnp.calls.rewritings import by_name, name_of
 from mdhnp.calls.steps import InSteps
 from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
 from mdhnp.documentation import public
 from mdhnp.frontend.fuse import Fused
-from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
+from mdhnp.fusion.rewrite import Rewriting
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.schedule import Schedule
@@ -163,8 +163,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if isinstance(function, Fused):
         rewriting = function.rewriting(*args, **kwargs)
         devices = seen[0][0].devices if seen else ()
-        if (name := name_of(rewriting.before, devices)) != ALL:
-            rewriting = rewriting_of(rewriting.before, name)
+        rewriting = by_name(rewriting, name_of(rewriting.before, devices), devices) if devices else rewriting
     plans = tuple(plan for plan, _ in seen)
     host = tuple(plan for plan, _ in every if isinstance(plan, OnHost))
     memory = tuple([plan.said for plan, _ in every if isinstance(plan, InSteps)])

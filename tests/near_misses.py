@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from programs import (
+    ALIKE,
     BESIDE,
     CHAIN,
     EQUAL,
@@ -20,6 +21,7 @@ from programs import (
     softmax,
 )
 
+import mdhnp
 from mdhnp import cc, index, md_hom, ps, pw
 
 __all__ = ["FIRES", "MISSES", "Made"]
@@ -95,6 +97,7 @@ FIRES: dict[str, Made] = {
     BESIDE: Made(lambda x: (x.min(axis=1), x.max(axis=1))),
     WRITTEN_OUT: Made(lambda x: (x @ x.T).min(axis=1), (6, 2)),
     CHAIN: Made(lambda x: means(x, 8)),
+    ALIKE: Made(lambda x: (np.cumsum(x[:3], axis=1), np.cumsum(x[3:], axis=1))),
     ROWS: Made(softmax),
     SOFTMAX: Made(lambda x: powers(x, x.max(axis=1))),
     VARIANCE: Made(lambda x: squares(x, x.mean(axis=1))),
@@ -111,6 +114,7 @@ MISSES: dict[tuple[str, str], Made] = {
     (MAPS, "known"): Made(lambda x: (x * 2).sum(axis=1), (0, 5)),
     (MAPS, "first_is_map"): Made(lambda x: x.sum(axis=1)[::-1] * 2),
     (MAPS, "first_is_only_read"): Made(lambda x: (y := x * 2, y.sum(axis=1))),
+    (MAPS, "loads_few"): Made(lambda x: mdhnp.stencil(x, np.ones((5, 5), np.float32), mode="wrap") @ x.T),
     (MAPS, "written_plainly"): Made(lambda x: turned(x).sum(axis=1)),
     (MAPS, "read_in_order"): Made(lambda x: (x * 2).reshape(-1)[::2].sum()),
     (FINISH, "known"): Made(lambda x: text_sums(x)[0] * 2),
@@ -120,6 +124,7 @@ MISSES: dict[tuple[str, str], Made] = {
     (FINISH, "not_through_others"): Made(lambda x: (y := x.sum(axis=1)) * np.cumsum(y)[::-1]),
     (BESIDE, "known"): Made(lambda x: (x.min(axis=1), *text_sums(x))),
     (BESIDE, "same_points"): Made(lambda x: (x.min(axis=1), x.max(axis=0))),
+    (BESIDE, "few_results"): Made(lambda x: [(x * np.float32(n)).sum(axis=1) for n in range(2, 19)]),
     (BESIDE, "same_read"): Made(lambda x: (x.min(axis=1), x[::-1].max(axis=1))),
     (BESIDE, "reads_once_or_shares"): Made(lambda x, y, z: (x @ y, x @ z), (40, 40), 3),
     (BESIDE, "independent"): Made(lambda x: distance(x, x.sum(axis=1))),
@@ -162,4 +167,7 @@ MISSES: dict[tuple[str, str], Made] = {
     (SCANNED_SCAN, "scan_distributes"): Made(lambda x: np.cumsum(np.cumsum(x, axis=1), axis=1)),
     (SCANNED_SCAN, "only_read_by_last"): Made(lambda x: (y := np.cumsum(x, axis=1), largest_so_far(y))),
     (SCANNED_SCAN, "finishes_alone"): Made(lambda x: largest_up_to_place(np.cumsum(x, axis=1))),
+    (ALIKE, "known"): Made(lambda x: (text_sums(x[:3])[0], text_sums(x[3:])[0])),
+    (ALIKE, "read_by_single_steps"): Made(lambda x: [text_sums(np.cumsum(x[n : n + 3], axis=1)) for n in (0, 3)]),
+    (ALIKE, "makes_fewer"): Made(lambda x, y: (np.cumsum(x, axis=1), np.cumsum(y, axis=1)), operands=2),
 }

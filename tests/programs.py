@@ -16,6 +16,7 @@ MAPS, FINISH, EQUAL, BESIDE = (
     "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
 )
 WRITTEN_OUT = "F ∘ reduce(⊗) = F(x₀ ⊗ … ⊗ xₙ)"
+ALIKE = "(F(x₀), …, F(xₙ)) = map(F)(x₀, …, xₙ)"
 CHAIN = "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile"
 ROWS = "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time"
 SOFTMAX, VARIANCE, REDUCED_SCAN, SCANNED_SCAN = (
@@ -136,7 +137,8 @@ PROGRAMS = {
     "half the mean": Program(lambda x: ((x - x.sum(axis=0) / 2) ** 2).sum(axis=0), (MAPS,), (VARIANCE,)),
     "extremes": Program(lambda x: (x.min(axis=1), x.max(axis=1), x.sum(axis=1)), (BESIDE,)),
     "along different axes": Program(lambda x: (x.min(axis=1), x.max(axis=0)), (), (BESIDE,)),
-    "of different arrays": Program(lambda x, y: (x.min(axis=1), y.max(axis=1)), (), (BESIDE,), 2),
+    "of different arrays": Program(lambda x, y: (x.min(axis=1), y.max(axis=1)), (), (BESIDE, ALIKE), 2),
+    "halves": Program(lambda x: (x[::2].min(axis=1), x[1::2].min(axis=1)), (ALIKE,), (BESIDE,)),
     "one after the other": Program(lambda x: (x + 1, (x + 1).sum(axis=1)), (EQUAL,), (MAPS,)),
     "a map that stays": Program(lambda x: (x + 1, (x + 1) * 2), (EQUAL, FINISH), (MAPS,)),
     "normalised": Program(lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True) + 1), (MAPS, FINISH)),

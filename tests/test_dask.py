@@ -112,6 +112,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "softmax": (mdhnp.fuse(lambda a: softmax(a * 0.0)), ((9, 6),)),
     "attention": (mdhnp.fuse(lambda q, k, v: softmax((q @ k.T) * 0.0) @ v), ((9, 3), (4, 3), (4, 2))),
     "rows": (mdhnp.fuse(lambda a: (a - a.max(axis=1, keepdims=True)).sum(axis=1)), ((7, 6),)),
+    "list": (mdhnp.fuse(lambda a: tuple([a[n : n + 2].T @ a[n : n + 2] for n in (0, 2, 4)])), ((7, 6),)),
     "views": (mdhnp.fuse(lambda a: (a.T, (a + 1)[2:4, ::-1], a.reshape(3, 14), a[:, 0])), ((7, 6),)),
 }  # fmt: skip
 

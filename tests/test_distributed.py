@@ -141,6 +141,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "allpairs": (lambda a: mdhnp.skeletons.allpairs("add", lambda x, y: abs(x - y))(a, a.T), (A,)),
     "text of rows": (lambda a, b: _WALKED(a, b), (A, B)),  # noqa: PLW0108
     "fused": (lambda a: _SOFTMAX(a), (F,)),  # noqa: PLW0108
+    "fused list": (lambda *x: _PRODUCTS(*x), (A, A + 1, A + 2, A - 3)),  # noqa: PLW0108
 }
 
 
@@ -164,6 +165,7 @@ _WALKED = mdhnp.skeletons.allpairs("""
             value = 2 * value + row[k * across] * column[k * down];
         return value;
     }""")
+_PRODUCTS = mdhnp.fuse(lambda *x: (*[a.T @ a for a in x], *[x[0][n : n + 4].sum() for n in (0, 4, 8)]))
 _SOFTMAX = mdhnp.fuse(lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x).sum(axis=1, keepdims=True))
 
 

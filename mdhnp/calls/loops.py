@@ -99,7 +99,7 @@ def _default(call: "CallRequest", graph: Graph) -> int | None:
 
 def are_modest(call: "CallRequest", graph: Graph) -> bool:
     """Whether temporaries, each there as long as it is read, are few bytes or not many times what the call moves."""
-    views = [graph.view(p) for p in graph.results if p in graph.made_by]
+    views = [graph.view(p) for p in {*graph.results} if p in graph.made_by]
     moved = sum([prod(layout.shape) * layout.itemsize for layout, _ in call.arrays])
     moved += sum([v.element_bytes for v in views])
     said = least_limit(call.mode.memory_limit, call.described.memory_limit)

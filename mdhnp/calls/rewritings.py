@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdhnp.calls.build import affordable
-from mdhnp.fusion.rewrite import ALL, rewriting_of
+from mdhnp.fusion.rewrite import ALL, Rewriting, on_gpu, rewriting_of
 from mdhnp.mdh import Graph
 from mdhnp.mdh.views import is_row_major
 from mdhnp.runtime.devices import Device
@@ -49,7 +49,13 @@ def chosen(written: Graph, usual: Graph, devices: Sequence[Device]) -> Graph:
     if now is not None:
         now.asked[written] = devices[0]
     name = name_of(written, devices) if now is None or written not in now.names else now.names[written]
-    return usual if name == ALL else rewriting_of(written, name).after
+    return by_name(Rewriting(written, usual, ()), name, devices).after
+
+
+def by_name(usual: Rewriting, name: str, devices: Sequence[Device]) -> Rewriting:
+    """Give the rewriting of a name in place of that by all rules, as devices are to compute it."""
+    found = usual if name == ALL else rewriting_of(usual.before, name)
+    return on_gpu(found, devices[0].caps.machine) if all([d.kind == "gpu" for d in devices]) else found
 
 
 def name_of(written: Graph, devices: Sequence[Device]) -> str:

@@ -125,8 +125,8 @@ class CallRequest:
     def _is_one_step(self, graph: Graph) -> bool:
         (only, inputs), *others = graph.steps
         values = tuple(range(graph.given + len(only.outputs)))
-        whole = not others and (inputs, graph.results) == (values[: graph.given], values[graph.given :])
-        return whole and [v.shape for v in only.inputs] == [layout.shape for layout, _ in self.arrays]
+        whole = (inputs, graph.results, graph.parts) == (values[: graph.given], values[graph.given :], ())
+        return whole and not others and [v.shape for v in only.inputs] == [layout.shape for layout, _ in self.arrays]
 
     def _in_steps(self, graph: Graph, starts: Sequence[Start]) -> "InSteps":
         shapes = [layout.shape for layout in self.layouts(graph)]
@@ -134,7 +134,7 @@ class CallRequest:
             Item.of([(p, v.shape) for p, v in step.reads], shapes, begun, graph.values(n))
             for n, (step, begun) in enumerate(zip(graph.steps, starts, strict=True))
         ]
-        return InSteps(items, graph.results)
+        return InSteps(items, graph)
 
     def in_loops(self, graph: Graph, found: Sequence[Loop], said: str) -> Start | None:
         """Plan a graph of which some steps are computed part by part; `said` is why, for people."""
@@ -155,7 +155,7 @@ class CallRequest:
                 return None
             starts.append(begun)
             items.append(Item.of(reads, shapes, begun, graph.values(n)))
-        return Start(InSteps(items, graph.results, said), kept=all([each.kept for each in starts]))
+        return Start(InSteps(items, graph, said), kept=all([each.kept for each in starts]))
 
     def _as_written(self, requests: Sequence[Request]) -> Start | None:
         """Let NumPy compute what it has no functions for as it was written, until the helper has built kernels.
@@ -207,12 +207,12 @@ class InSteps:
     launches of several kernels would take longer.
     """
 
-    def __init__(self, items: Sequence[Item], results: Sequence[int], said: str = "") -> None:
-        self.said = said
+    def __init__(self, items: Sequence[Item], graph: Graph, said: str = "") -> None:
+        self.said, self._graph = said, graph
         self.host: tuple[Callable[..., Any], list[int]] | None = None
-        last = {p: n for n, item in enumerate(items) for p, _ in item.reads if p not in results}
+        last = {p: n for n, item in enumerate(items) for p, _ in item.reads if p not in graph.results}
         made = [p for item in items for p in item.made]
-        self._results, self._count = tuple(results), max([*made, *results]) + 1
+        self._count = max([*made, *graph.results]) + 1
         self._items = tuple(
             [(*item, tuple([p for p, at in last.items() if at == n and p in made])) for n, item in enumerate(items)]
         )
@@ -239,7 +239,7 @@ class InSteps:
             for p, result in zip(made, results, strict=True):
                 values[p] = np.asarray(result)
             del results
-        return tuple([values[r] for r in self._results])
+        return tuple(self._graph.results_of(values))
 
 
 def at_precision(h: Computation, mode: Mode) -> Computation:

@@ -7,6 +7,7 @@ has a value before the graph is run, and all that needs one is an error that nam
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,7 +204,7 @@ class Tracer:
             self._write(graph.mdhom(0), inputs, arrays[-1])
             return ()
         steps = tuple([Step(exact(s.mdhom), s.inputs) for s in graph.steps])
-        values = self._noted(Graph(graph.given, steps, graph.results), inputs)
+        values = self._noted(replace(graph, steps=steps), inputs)
         return values[0] if computed.give is None else computed.give(values)
 
     def _noted(self, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -217,7 +218,7 @@ class Tracer:
             numbers = tuple([self._value_of(m).number for m in made])
             self._steps.append((Step(mdhom, tuple([n for n, _ in read])), numbers))
             values += made
-        return tuple([values[r] for r in graph.results])
+        return tuple(graph.results_of(values))
 
     def _write(self, h: MdHom, inputs: Sequence[Array], target: Array) -> None:
         """Note what is put into an array: into a part of a new one."""

@@ -31,7 +31,7 @@ def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
         found = layer(name, h, read)
         values += lowered(name, apart(h), read) if found is None else found
-    return [values[r] for r in graph.results]
+    return graph.results_of(values)
 
 
 def _shaped(array: Any, shape: tuple[int, ...]) -> Any:

@@ -122,7 +122,7 @@ class _Steps:
             pairs = [(values[p], v.shape) for p, v in zip(places, step.mdhom.inputs, strict=True)]
             read = [value if value.shape == shape else value.reshape(shape) for value, shape in pairs]
             values += step.results(group, read)
-        return [values[r] for r in self.graph.results]
+        return self.graph.results_of(values)
 
 
 class _StepRun:

@@ -9,7 +9,7 @@ from math import inf, prod
 
 import numpy as np
 
-from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
+from mdhnp.cost import ChainCost, Machine, bytes_read, operation_count, seconds, usual, weighed, weight, work
 from mdhnp.cost.work import at_borders, loads, slides
 from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, Function, Graph, MdHom, Rows, trace
@@ -49,6 +49,11 @@ def cost_of_step(h: Computation) -> float:
     beside = h.points * (loads(h.last) if slides(h.last) else at_borders(h.last))
     computing = _OPERATION * (_operations(h.last) + beside)
     return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + computing
+
+
+def cost_on_gpu(h: Computation, machine: Machine) -> float:
+    """Return the estimated seconds of one step among others on a GPU: it is launched while earlier ones run."""
+    return max(machine.unit.launch, seconds(work(h), machine))
 
 
 def bytes_of(graph: Graph) -> int:

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
 
-from mdhnp.fusion.cost import bytes_of, cost_of_step
+from mdhnp.cost import Machine
+from mdhnp.fusion.cost import bytes_of, cost_of_step, cost_on_gpu
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
+from mdhnp.fusion.rules.alike import ALIKE
 from mdhnp.fusion.rules.rows import ROWS, WITHOUT_PRODUCTS
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Rows, Step, View, unfused
 from mdhnp.mdh.graph import expanded
@@ -72,10 +76,16 @@ def rewriting(
     """
     # Rows take maps and reductions that other rules would put into others, or in one: it may be cheaper to have them
     # first, last, or not at all.
-    of_rows = (ROWS, WITHOUT_PRODUCTS)
-    others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
-    orders = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
-    work = min([_Work(_still(graph), order, price) for order in orders], key=lambda work: work.paid)
+    of_rows, still = (ROWS, WITHOUT_PRODUCTS), _still(graph)
+    each = [rule for rule in rules if rule != ALIKE]
+    others, own = [rule for rule in each if rule not in of_rows], [rule for rule in each if rule in of_rows]
+    orders = dict.fromkeys([tuple(others), tuple(each), (*others, *own)])
+    # What is alike is put together last, or first: other rules make what cannot be put together, or one is cheaper.
+    alike = [ALIKE] if ALIKE in rules else []
+    works = [_Work(still, price).apply(order, alike) for order in orders]
+    if alike and any(ALIKE.found(still)):
+        works.append(_Work(still, price).apply(alike).apply(each, alike))
+    work = min(works, key=lambda work: work.paid)
     return Rewriting(graph, work.graph if work.applied else graph, tuple(work.applied))
 
 
@@ -109,6 +119,14 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
     left_out = [rule for rule in RULES if name == f"without {rule}"]
     rules = () if name == NONE else [rule for rule in RULES if rule not in left_out]
     return replace(rewriting(graph, rules), name=name if name == NONE or left_out else ALL)
+
+
+def on_gpu(found: Rewriting, machine: Machine) -> Rewriting:
+    """Rewrite further for a GPU, where a launch costs more than copies of what many of them read."""
+    if found.name in (NONE, f"without {ALIKE}"):
+        return found
+    more = rewriting(found.after, (ALIKE,), partial(cost_on_gpu, machine=machine))
+    return replace(found, after=more.after, applied=found.applied + more.applied)
 
 
 def apart(h: Computation) -> Graph:
@@ -152,13 +170,17 @@ def rewritings(graph: Graph) -> dict[str, Rewriting]:
 class _Work:
     """A graph that is rewritten by rules, what it costs, and what was applied to it."""
 
-    def __init__(self, graph: Graph, rules: Sequence[Rule], price: Callable[[Computation], float]) -> None:
+    def __init__(self, graph: Graph, price: Callable[[Computation], float]) -> None:
         self._price = price
         self._prices: dict[int, tuple[Computation, float]] = {}  # by identity: equality looks at all of it
         self.graph, self.paid = graph, self._cost(graph)
         self.applied: list[Applied] = []
-        while any([self._apply(rule) for rule in rules]):  # each as often as it helps, then all of them again
+
+    def apply(self, rules: Sequence[Rule], last: Sequence[Rule] = ()) -> Self:
+        """Apply rules, each as often as it helps, then all of them again; the last ones where no other one helps."""
+        while any([self._apply(rule) for rule in rules]) or any([self._apply(rule) for rule in last]):
             pass
+        return self
 
     def _cost(self, graph: Graph) -> float:
         for h in [s.mdhom for s in graph.steps if id(s.mdhom) not in self._prices]:
@@ -183,6 +205,9 @@ class _Work:
 
 
 def _require_same_results(rule: Rule, graph: Graph, made: Graph) -> None:
-    kinds = [[(v.shape, v.dtype) for r in g.results if r in g.made_by for v in (g.view(r),)] for g in (graph, made)]
+    kinds = [
+        [(v.shape[len(part) :], v.dtype) for r, part in g.wanted if r in g.made_by for v in (g.view(r),)]
+        for g in (graph, made)
+    ]
     if kinds[0] != kinds[1]:
         raise AssertionError(f"the rule {rule.name} changed the results {kinds[0]} to {kinds[1]}")

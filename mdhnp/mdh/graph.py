@@ -44,6 +44,8 @@ class Graph:
     steps: tuple[Step, ...]
     #: The values wanted.
     results: tuple[int, ...]
+    #: Of each the first indices of the part that is wanted; none where all are wanted as a whole.
+    parts: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def of(cls, mdhom: Computation) -> Self:
@@ -55,6 +57,15 @@ class Graph:
         """Make the graph whose results are those of the last step."""
         last = given + sum([len(s.mdhom.outputs) for s in steps[:-1]])
         return cls(given, tuple(steps), tuple(range(last, last + len(steps[-1].mdhom.outputs))))
+
+    @property
+    def wanted(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Each value wanted, and the first indices of the part that is."""
+        return [*zip(self.results, self.parts or ((),) * len(self.results), strict=True)]
+
+    def results_of(self, values: Sequence[Any]) -> list[Any]:
+        """Give what is wanted, of the arrays that all values are."""
+        return [values[r][(*part, ...)] if part else values[r] for r, part in self.wanted]
 
     def mdhom(self, n: int) -> MdHom:
         """Give the MDH of a step that is not fused."""
@@ -152,7 +163,7 @@ class Graph:
             return firsts[n] + o
 
         made = tuple([Step(s.mdhom, tuple([number(p) for p in s.inputs])) for _, s in ready])
-        return Graph(self.given, made, tuple([number(r) for r in self.results]))
+        return Graph(self.given, made, tuple([number(r) for r in self.results]), self.parts)
 
     def interpret(self, *arrays: Any) -> tuple[Any, ...]:
         """Evaluate all by definition; slow, and what tests compare with."""
@@ -160,7 +171,7 @@ class Graph:
         for step in self.steps:
             found = interpret(step.mdhom, *[values[p].reshape(v.shape) for p, v in step.reads])
             values.extend(found if isinstance(found, tuple) else (found,))
-        return tuple(values[r] for r in self.results)
+        return tuple(self.results_of(values))
 
     def __str__(self) -> str:
         shown = [
@@ -168,7 +179,8 @@ class Graph:
             f"{s.mdhom} of {', '.join(f'v{p}' for p in s.inputs)}"
             for first, s in zip(self.firsts, self.steps, strict=True)
         ]
-        return "\n".join([*shown, f"give {', '.join(f'v{r}' for r in self.results)}"])
+        given = [f"v{r}{[*part] or ''}" for r, part in self.wanted]
+        return "\n".join([*shown, f"give {', '.join(given)}"])
 
 
 def expanded(graph: Graph, parts: Callable[[Computation], Sequence[Step] | None]) -> Graph:
@@ -187,7 +199,7 @@ def expanded(graph: Graph, parts: Callable[[Computation], Sequence[Step] | None]
             here.extend(results)
             values = results.stop
         place.extend(results)
-    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))
+    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]), graph.parts)
 
 
 def with_numbers(step: Step, numbers: Mapping[int, npt.NDArray[Any]]) -> Step:

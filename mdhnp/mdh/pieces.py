@@ -54,7 +54,7 @@ def in_pieces(graph: Graph, sortings: Sequence[Sorting]) -> tuple[Graph, tuple[S
         steps += found
         values += sum([len(each.mdhom.outputs) for each in found])
         place += range(values - len(step.mdhom.outputs), values)
-    return Graph(given, tuple(steps), tuple([place[r] for r in graph.results])), cut
+    return Graph(given, tuple(steps), tuple([place[r] for r in graph.results]), graph.parts), cut
 
 
 def _length(points: int) -> int:

@@ -1,8 +1,9 @@
 """The rules, grouped by what they are about, in the order in which they are tried."""
 
 from mdhnp.fusion.rule import Rule
-from mdhnp.fusion.rules import beside, maps, online, rows
+from mdhnp.fusion.rules import alike, beside, maps, online, rows
 
 RULES: tuple[Rule, ...] = (
-    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, beside.BOTH, maps.WRITTEN_OUT, maps.CHAIN
+    beside.ONCE, rows.ROWS, maps.FINISH, maps.INTO_READERS, *online.RULES, alike.ALIKE, beside.BOTH,
+    maps.WRITTEN_OUT, maps.CHAIN,
 )  # fmt: skip

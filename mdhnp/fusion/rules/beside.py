@@ -11,6 +11,9 @@ from mdhnp.mdh import Combine, Graph, MdHom, Operator, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, composed, in_place, numbered, unit
 
+#: Results of a step that was made of two at most.
+_RESULTS = 16
+
 
 def _same_inputs(graph: Graph) -> Iterator[Match]:
     """Two steps of the same inputs, the later one first: it is the one that goes."""
@@ -84,6 +87,11 @@ def same_read(graph: Graph, match: Match) -> bool:
     return bool(read[0] & read[1])
 
 
+def few_results(graph: Graph, match: Match) -> bool:
+    """Both together give so few results that they are compiled in a moment."""
+    return sum([len(graph.steps[n].mdhom.outputs) for n in match]) <= _RESULTS
+
+
 def reads_once_or_shares(graph: Graph, match: Match) -> bool:
     """Neither computes more for what it reads than a pass over memory takes, as products do, or most is the same."""
     f, s = (graph.mdhom(n) for n in match)
@@ -150,6 +158,6 @@ BOTH = Rule(
     "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
     "operators on tuples",
     _pairs,
-    (known, same_points, same_read, reads_once_or_shares, independent),
+    (known, same_points, few_results, same_read, reads_once_or_shares, independent),
     _both,
 )

@@ -27,8 +27,9 @@ from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
 
-#: Maps of a chain at most: of more, compiling takes longer than they win.
-_MOST = 8
+#: Maps of a chain at most, and elements that what is read again and again loads: of more, compiling takes longer than
+#: they win.
+_MOST, _LOADS = 8, 16
 
 
 def _each(graph: Graph) -> Iterator[Match]:
@@ -39,6 +40,13 @@ def _into_readers(graph: Graph, match: Match) -> Graph:
     (n,) = match
     inlined = dict.fromkeys(graph.values(n), graph.steps[n])
     return graph.edited({n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in graph.followers(n)})
+
+
+def loads_few(graph: Graph, match: Match) -> bool:
+    """The first step loads few elements for each of its own, or none of these is read again by the same step."""
+    (n,) = match
+    h, most = graph.mdhom(n), max([graph.steps[m].mdhom.points for m in graph.followers(n)], default=0)
+    return len(h.accesses) <= _LOADS or most <= h.points
 
 
 def gives_more_than_it_reads(graph: Graph, match: Match) -> bool:
@@ -171,7 +179,7 @@ INTO_READERS = Rule(
     "F ∘ map(g) = F(g)",
     "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”: map fusion",
     _each,
-    (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
+    (known, first_is_map, first_is_only_read, loads_few, written_plainly, read_in_order),
     _into_readers,
 )
 WRITTEN_OUT = Rule(

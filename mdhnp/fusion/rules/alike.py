@@ -1,0 +1,198 @@
+"""Steps alike: those that differ in what they read only are one step, whose first dimension is the number of each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mdhnp.fusion.compose import Reads, is_known
+from mdhnp.fusion.rule import Match, Rule, known
+from mdhnp.mdh import Affine, Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.complex import where
+from mdhnp.mdh.function import Function
+from mdhnp.mdh.mdhom import dimension_names
+from mdhnp.mdh.trace import Recorder, Symbol
+from mdhnp.mdh.views import Access, contiguous, in_place, row_major, unit
+
+#: Steps that become one at most: a kernel that copies an operand of each takes a pointer and an offset of each, in 1024
+#: bytes of arguments, which every device has room for.
+_MOST = 60
+
+
+def _alike(graph: Graph) -> Iterator[Match]:
+    """Steps that compute the same of what they read, and do not need each other: at first those that share some of it.
+
+    Steps that as many others have to come before do not need each other.
+    """
+    groups: dict[object, list[int]] = {}
+    before = list[int]()
+    for n, step in enumerate(graph.steps):
+        before.append(max([before[graph.made_by[p][0]] + 1 for p in step.inputs if p in graph.made_by], default=0))
+        if isinstance(step.mdhom, MdHom):
+            groups.setdefault((before[n], _meaning(step.mdhom)), []).append(n)
+    for group in groups.values():
+        sharing: dict[object, list[int]] = {}
+        for n in group:
+            for k, (p, v) in enumerate(graph.steps[n].reads):
+                sharing.setdefault((k, p, v.array, v.accesses), []).append(n)
+        some = sorted([each for each in sharing.values() if len(each) < len(group)], key=len, reverse=True)
+        for each in (*some, group):
+            size = -(-len(each) // -(-len(each) // _MOST))
+            matches = [tuple(each[n : n + size]) for n in range(0, len(each), size)]
+            yield from [match for match in matches if len(match) > 1]
+
+
+def _meaning(h: MdHom) -> object:
+    """What is computed, of boxes of such shapes: equal for steps that differ in where these are."""
+    inputs = [(v.dtype, v.boundary, v.fill, shape, from_low) for v in h.inputs for _, shape, from_low in (_box(h, v),)]
+    outputs = [(v.dtype, v.shape, v.accesses) for v in h.outputs]
+    return h.extents, h.combine, h.scalar, h.finish, h.nested, h.precision, (*inputs,), (*outputs,)
+
+
+def _box(h: MdHom, view: View) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Access, ...]]:
+    """Where the box that is read of an array begins, its shape, accesses to it; of one with a boundary all of it."""
+    if view.boundary is not None:
+        return (0,) * len(view.shape), view.shape, view.accesses
+    ends = [[*zip(*[i.span(h.extents) for i in axis], strict=True)] for axis in zip(*view.accesses, strict=True)]
+    low, shape = tuple([min(a) for a, _ in ends]), tuple([max(b) - min(a) + 1 for a, b in ends])
+    return low, shape, tuple([_moved(access, [-n for n in low]) for access in view.accesses])
+
+
+def _moved(access: Access, by: Sequence[int]) -> Access:
+    return tuple([replace(i, constant=i.constant + n) for i, n in zip(access, by, strict=True)])
+
+
+def read_by_single_steps(graph: Graph, match: Match) -> bool:
+    """What reads their results is not fused."""
+    return all([is_known(graph.steps[m].mdhom) for n in match for m in graph.followers(n)])
+
+
+def makes_fewer(graph: Graph, match: Match) -> bool:
+    """Fewer steps are left, those that copy operands among them."""
+    each = [_read(graph, match, k) for k in range(len(graph.mdhom(match[0]).inputs))]
+    return len({reads for reads in each if _distances(reads) is None}) + 1 < len(match)
+
+
+class _Read(NamedTuple):
+    """What a step reads: of a value, seen so, a box that begins there."""
+
+    value: int
+    array: View
+    low: tuple[int, ...]
+
+
+def _read(graph: Graph, match: Match, k: int) -> tuple[_Read, ...]:
+    """What each step reads as one of its inputs."""
+    reads = [(graph.mdhom(n), *graph.steps[n].reads[k]) for n in match]
+    return tuple([_Read(value, view.array, _box(h, view)[0]) for h, value, view in reads])
+
+
+def _distances(reads: Sequence[_Read]) -> list[int] | None:
+    """How far apart along each axis boxes of one array are, by turns; None where they are not."""
+    low = reads[0].low
+    steps = [b - a for a, b in zip(low, reads[1].low, strict=True)]
+    by_turns = [
+        reads[0]._replace(low=tuple([a + m * s for a, s in zip(low, steps, strict=True)])) for m in range(len(reads))
+    ]
+    return steps if [*reads] == by_turns else None
+
+
+def _copied(reads: Sequence[_Read], shape: Sequence[int]) -> Step:
+    """The step that copies boxes of a shape, one after the other along a first axis."""
+    shape = (len(reads), *shape)
+    rank, recorder = len(shape), Recorder()
+    all_reads, found = Reads(rank), list[Symbol]()
+    for value, array, low in reads:
+        access = tuple([Affine.of(a, rank, n) for a, n in enumerate(low, 1)])
+        number = all_reads.number(value, replace(array, boundary=None, fill="0"), access, in_place(rank))
+        found.append(recorder.add(Instruction("param", (), array.dtype, number)))
+    which = recorder.add(Instruction("index", (), np.dtype(np.int64), 0))
+    function = all_reads.function(recorder, (_one_of(found, which).number,))
+    inputs, values = all_reads.views()
+    out = contiguous("O0", function.dtypes[0], shape, tuple(range(rank)))
+    return Step(MdHom(shape, (CC,) * rank, function, inputs, (out,), checked=False), values)
+
+
+def _one_of(values: Sequence[Symbol], which: Any, begin: int = 0) -> Any:
+    """Record one of some values: that of an index."""
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    left, right = _one_of(values[:half], which, begin), _one_of(values[half:], which, begin + half)
+    return where(which < begin + half, left, right)
+
+
+def _as_one(graph: Graph, match: Match) -> Graph:
+    first, count, h = match[0], len(match), graph.mdhom(match[0])
+    rank, inputs, values = h.rank + 1, list[View](), list[int]()
+    new: dict[int, Step | None] = dict.fromkeys(match)
+    copied: dict[tuple[_Read, ...], int] = {}
+    for k, (value, view) in enumerate(graph.steps[first].reads):
+        reads, (_, shape, in_box) = _read(graph, match, k), _box(h, view)
+        steps = _distances(reads)
+        if steps is not None:
+            accesses = [_with_first(access, steps) for access in view.accesses]
+        else:
+            n = copied.setdefault(reads, match[1 + len(copied)])  # a step that goes: its number is free
+            new[n], value = _copied(reads, shape), graph.firsts[n]
+            accesses = [(Affine.of(0, rank), *_with_first(access, [0] * len(shape))) for access in in_box]
+            view = replace(view, shape=(count, *shape), strides=row_major((count, *shape)), offset=0)
+        inputs.append(replace(view, accesses=tuple(accesses)))
+        values.append(value)
+    outputs = [
+        _stacked(v, count, [(Affine.of(0, rank), *_with_first(a, [0] * len(a))) for a in v.accesses])
+        for v in h.outputs
+    ]  # fmt: skip
+    new[first] = Step(
+        replace(
+            h, extents=(count, *h.extents), combine=(CC, *h.combine), scalar=_shifted(h.scalar), inputs=tuple(inputs),
+            outputs=tuple(outputs), finish=None if h.finish is None else _shifted(h.finish),
+            names=dimension_names(rank),
+        ),
+        tuple(values),
+    )  # fmt: skip
+    place = {
+        v: (own, m) for m, n in enumerate(match) for v, own in zip(graph.values(n), graph.values(first), strict=True)
+    }
+
+    def seen(step: Step, value: int, view: View) -> View:
+        which = replace(unit(step.mdhom.rank), constant=place[value][1])
+        return _stacked(view, count, [(which, *access) for access in view.accesses])
+
+    for n in {reader for one in match for reader in graph.followers(one)}:
+        step = graph.steps[n]
+        views = [seen(step, p, v) if p in place else v for p, v in step.reads]
+        new[n] = Step(step.mdhom.relaid(views), tuple([place[p][0] if p in place else p for p in step.inputs]))
+    results, parts = zip(
+        *[(place[r][0], (place[r][1], *part)) if r in place else (r, part) for r, part in graph.wanted], strict=True
+    )
+    return replace(graph, results=results, parts=parts if any(parts) else ()).edited(new)
+
+
+def _stacked(view: View, count: int, accesses: Sequence[Access]) -> View:
+    """Give a view of so many arrays, one behind the other, in place of one of them."""
+    shape = (count, *view.shape)
+    return replace(view, shape=shape, strides=row_major(shape), offset=0, accesses=tuple(accesses))
+
+
+def _with_first(access: Access, steps: Sequence[int]) -> Access:
+    """Give an access where there is one dimension more, the first, which moves it by so much along each axis."""
+    return tuple([
+        replace(i, coefficients=(step, *i.coefficients)) for i, step in zip(access, steps, strict=True)
+    ])  # fmt: skip
+
+
+def _shifted(f: Function) -> Function:
+    """Give a function where there is one dimension more, the first."""
+    return f.substituted(index=lambda s: replace(s, position=s.position + 1))
+
+
+ALIKE = Rule(
+    "(F(x₀), …, F(xₙ)) = map(F)(x₀, …, xₙ)",
+    "Lewis et al., “Automatic Horizontal Fusion for GPU Kernels”; PyTorch's `vmap`, JAX's batching",
+    _alike,
+    (known, read_by_single_steps, makes_fewer),
+    _as_one,
+)
