@@ -15,10 +15,11 @@ import pytest
 from tiers import decide, own_helper
 
 import mdhnp
+from mdhnp import native
 from mdhnp.calls import Described, Routine, build, call, kernels, steps
 from mdhnp.calls import observe as observing
 from mdhnp.calls import store as storing
-from mdhnp.calls.entry import Start
+from mdhnp.calls.entry import Entry, Start
 from mdhnp.calls.observe import observe
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import entries, forget, store
@@ -340,3 +341,24 @@ def test_a_second_call_runs_what_the_first_one_made_and_keeps_no_operand(
     del a, b
     gc.collect()
     assert [operand() for operand in alive] == [None, None]
+
+
+@pytest.mark.skipif(native.Method is None, reason="not compiled")
+def test_repeat_calls_of_kernels_run_no_entry_in_python_unless_something_is_prepared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mdhnp.config, "host", "never")
+    rng, run, made = np.random.default_rng(0), Entry.run, list[int]()
+    monkeypatch.setattr(Entry, "run", lambda entry, operands: made.append(1) or run(entry, operands))
+    a, b, j = rng.integers(0, 9, (13, 29)), rng.integers(0, 9, 29), np.array([3, 0, 12])
+    for text, given, order, noted in (
+        ("ij,j->i", (a, b), "K", 0), ("ij,j->", (a, b), "K", 0), ("ij,j->ij", (a, b), "F", 0),
+        ("jk,j[i]->ik", (a, j), "K", 1),
+    ):  # fmt: skip
+        first = [mdhnp.einsum(text, *given, order=order) for _ in range(4)][-1]
+        made.clear()
+        again = mdhnp.einsum(text, *given, order=order)
+        np.testing.assert_array_equal(again, first, strict=True)
+        assert type(again) is type(first)
+        assert np.asarray(again).strides == np.asarray(first).strides
+        assert len(made) == noted

@@ -59,7 +59,7 @@ def test_what_calls_cost_before_opencl_is_loaded_counts() -> None:
     code = """
 from mdhnp.calls.loading import load
 from mdhnp.calls.store import entries
-a = np.tile(A, (60, 1))  # of which each call is noted
+a = np.tile(A, (9, 1))  # of which each call is noted
 for n in range(4):
     mdhnp.matmul(a, a.T)
     if n == 2:

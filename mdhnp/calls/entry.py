@@ -78,10 +78,10 @@ class Entry:
     """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
-    is to enqueue these once it has prepared; see `store.repeat`. `host` is a function of NumPy's and the number of its
-    calls, in a list, where all that a call does is to call that. If there is a watcher, it is told of one such call in
-    `_EACH`: `unseen` is how many there may be before. `prepare` is what kernels need before them, and NumPy's functions
-    do not (`indices.preparing`).
+    is to enqueue these once it has prepared; see `store.repeat`. `host` is NumPy's function, or what launches kernels,
+    and the number of its calls, in a list, where all that a call does is to call that. If there is a watcher, it is
+    told of one such call in `_EACH`: `unseen` is how many there may be before. `prepare` is what kernels need before
+    them, and NumPy's functions do not (`indices.preparing`).
     """
 
     __slots__ = ("_give", "_now", "_take", "free", "host", "owners", "prepare", "unseen")
@@ -109,8 +109,9 @@ class Entry:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
         self.free: list[Any] | None = getattr(plan, "free", None) if self._take is self._give is None else None
-        seen = watcher is None or (not watcher.each and getattr(plan, "brief", False))
-        self.host = getattr(plan, "host", None) if seen else None
+        alone = self.prepare is None or type(plan) is ByNumpy
+        alone = alone and (watcher is None or (not watcher.each and getattr(plan, "brief", False)))
+        self.host = getattr(plan, "host", None) if alone else None
         if self.host is not None and not (self._take is self._give is None):
             (compute, calls), take, give = self.host, self._take or tuple, self._give or itemgetter(0)
             self.host = (lambda *operands: give((compute(*take(operands)),))), calls

@@ -7,13 +7,14 @@ that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the other
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
-from mdhnp.calls.numpy_tier import NumpyFunction, seconds_by_numpy
+from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.request import Request
 from mdhnp.documentation import public
 from mdhnp.mdh import Computation, Part, interpret
@@ -28,8 +29,8 @@ if TYPE_CHECKING:  # some of which load OpenCL
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
 
-#: Estimated seconds below which launches of several kernels take longer; up to ten times as many 1 µs matters.
-BRIEF = 1e-5
+#: Points up to which calls are brief: Python takes 1 µs to note one.
+_FEW = 1 << 18
 
 
 class Plan(Protocol):
@@ -47,6 +48,11 @@ class Leaf:
     devices: "tuple[Device, ...]"
     #: Why it is this plan that computes, for people.
     why: str
+
+    @property
+    def brief(self) -> bool:
+        """Whether calls take so little, some tenths of a millisecond at most, that they are noted several at a time."""
+        return prod(self.mdhom.extents) <= _FEW
 
 
 @dataclass(frozen=True)
@@ -110,11 +116,6 @@ class ByNumpy(Leaf):
         """What computes, and counts: for who does without this object."""
         return self.function.compute, self.calls
 
-    @property
-    def brief(self) -> bool:
-        """Whether calls take so little, by estimate, that they are noted several at a time."""
-        return seconds_by_numpy(self.function) < 10 * BRIEF
-
     def run(self, arrays: Sequence[Array]) -> Results:
         if observe.blocks:
             observe.note(self, arrays)
@@ -141,6 +142,12 @@ class Kernels(Leaf):
     @property
     def device(self) -> "Device":
         return self.devices[0]
+
+    @property
+    def host(self) -> tuple[Callable[..., Any], list[int]] | None:
+        """As in :class:`ByNumpy`, where a call gives one new array of the host's; nobody asks for the number."""
+        one = not (self.into or self.executable.resident) and len(self.executable.results) == 1
+        return (lambda *arrays: self.executable.new(arrays)[0], [0]) if one else None
 
     @property
     def free(self) -> list[Any] | None:

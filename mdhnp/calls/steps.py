@@ -16,7 +16,7 @@ from mdhnp.calls import loading, loops, observe
 from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.lifecycle import State, price_of_kernels
 from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
-from mdhnp.calls.plans import BRIEF, ByNumpy
+from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy
 from mdhnp.calls.states import lifecycle_of, start
 from mdhnp.fusion.least_work import least_work
@@ -31,6 +31,9 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
 
 Array = npt.NDArray[Any]
+
+#: Estimated seconds below which NumPy's function for several steps takes less time than launches of their kernels.
+_BRIEF = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +120,7 @@ class CallRequest:
             starts.append(begun)
         plan = self._in_steps(graph, starts)
         own = self.described.numpy
-        if own is not None and seconds_by_numpy(own) < BRIEF and all([r.numpy is not None for r in requests]):
+        if own is not None and seconds_by_numpy(own) < _BRIEF and all([r.numpy is not None for r in requests]):
             plan.host = ByNumpy.of(replace(requests[-1], numpy=own), "it is brief").host
         whole = Start(plan) if call is None else lifecycle_of(requests, plan, State.KERNELS, call)
         return whole._replace(kept=all([each.kept for each in starts]))

@@ -94,10 +94,8 @@ class Executable:
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
-        elif self.resident:
-            self._tried(self._enqueue, arrays_in, arrays_out)
         else:
-            self._tried(self._run, arrays_in, arrays_out)
+            self._tried(self._enqueue if self.resident else self._run, arrays_in, arrays_out)
 
     def new(self, arrays_in: Sequence[Any]) -> tuple[Any, ...]:
         """Run all kernels as a call does, and give the results in new memory."""
