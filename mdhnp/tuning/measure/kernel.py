@@ -29,8 +29,9 @@ Size = int | Sequence[int] | Callable[..., int | Sequence[int]]
 
 #: A kernel that takes so many times as long as the fastest one before it is not timed again.
 _CUT_OFF = 2.0
-#: Seconds that launches take together between two looks at the energy, and the most of them.
-_TOGETHER, _MOST = 5e-3, 1000
+#: Seconds that launches take together between two looks at the energy, which last a millisecond on an H200, and the
+#: most of them.
+_TOGETHER, _MOST = 2e-2, 1000
 
 #: What a cost may be made of, and the cost of one of these alone.
 _ALONE: dict[str, Callable[..., Any]] = {

@@ -106,16 +106,21 @@ class SpaceSearch(Told):
 def _usual(h: Computation, caps: DeviceCaps, start: Schedule) -> Iterator[Parameter]:
     """Give what a space has that nobody described: tiles in powers of two or whole, copies, and who shares the work.
 
-    On a CPU work-groups share it, on a GPU work-items, whose step is a local tile but for reductions.
+    On a CPU work-groups share the longest dimension, on a GPU work-items share all, and a local tile is their step but
+    for reductions.
     """
     gpu, combined = caps.kind == "gpu", h.last.combined
+    longest = max([d for d in range(h.rank) if d not in combined] or [0], key=lambda d: h.extents[d])
     for d, extent in enumerate(h.extents):
         lanes = start.vector_width if d == start.vector_dim else 1
         powers = [1 << n for n in range(extent.bit_length())]
         each = {"private_tile": [lanes * n for n in powers[:4]]}
         if not gpu or d in combined:
             each["local_tile"] = [lanes * n for n in powers if lanes * n < extent] + [extent]
-        each |= {"num_wi": powers[:8]} if gpu else {"num_wg": powers[: (4 * caps.compute_units).bit_length()]}
+        if gpu:
+            each["num_wi"] = powers[:8]
+        elif d == longest:
+            each["num_wg"] = powers[: (4 * caps.compute_units).bit_length()]
         for name, values in each.items():
             yield parameter(f"{name}_{d}", sorted({getattr(start, name)[d], *values}))
     for n in range(len(h.inputs)):
