@@ -83,9 +83,9 @@ class Atom:
     places: int = 1
     #: The first of NVIDIA's architectures that has it: ten times its compute capability.
     capability: int = 80
-    #: Subgroups that compute it together. Several have rows of A each, in registers; all their columns, 8 or more, are
-    #: one instruction, whose B lies in local memory: in the tile that is copied, if it is `packed`, else see
-    #: :class:`mdhnp.schedule.layout.Operand`.
+    #: Subgroups that compute it together. Several have rows each; all their columns, 8 or more, are one instruction,
+    #: whose factors lie in local memory: in the tiles that are copied, if they are `packed`; else only B does, see
+    #: :class:`mdhnp.schedule.layout.Operand`, and A is in registers.
     warps: int = 1
 
     def __post_init__(self) -> None:

@@ -135,17 +135,16 @@ def registers(s: Schedule) -> tuple[int, int] | None:
 
 
 class Operand(NamedTuple):
-    """How the factor with columns lies in local memory as wide matrix instructions read it.
+    """How the factor with columns of 4 bytes lies in local memory as wide matrix instructions read it.
 
     For each point of the other combined dimensions 16 bytes of terms of each column, then the next 16 bytes of terms.
-    Where the atom splits numbers, all high parts come before all low ones; several factors follow each other. All is
-    counted in registers of 4 bytes, which have one term, or several packed ones.
+    Where the atom splits numbers, all high parts come before all low ones; several factors follow each other.
     """
 
     #: Combined dimensions that move the factor beside the terms, and kept ones beside the columns, with their points.
     combined: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int, int], ...]
-    #: Points along the atom's columns, and registers along its terms.
+    #: Points along the atom's columns, and along its terms.
     columns: int
     terms: int
     #: Parts of each number, of all factors.
@@ -158,20 +157,20 @@ class Operand(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Registers of one part."""
+        """Elements of one part."""
         return prod([count for _, count in self.combined]) * self.width * self.terms
 
 
 def wide_operand(h: MdHom, s: Schedule, number: int) -> Operand:
     """Return the layout of the factors with columns, of which an input is one."""
-    atom, (_, columns, terms) = ATOMS[s.atom], s.atom_dims
+    _, columns, terms = s.atom_dims
     both = [copy is not None and view.depends_on(columns) for view, copy in zip(h.inputs, s.local_copies, strict=True)]
     moving = [d for d in range(h.rank) if d not in s.atom_dims and h.inputs[number].depends_on(d)]
     combined, kept = (
         tuple([(d, s.footprint(d)) for d in moving if d in side]) for side in (h.dims("pw"), h.dims("cc"))
     )
-    parts = (2 if atom.split else 1) * sum(both)
-    return Operand(combined, kept, s.footprint(columns), s.local_tile[terms] // atom.packed, parts)
+    parts = (2 if ATOMS[s.atom].split else 1) * sum(both)
+    return Operand(combined, kept, s.footprint(columns), s.local_tile[terms], parts)
 
 
 def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
