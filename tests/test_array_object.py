@@ -182,6 +182,8 @@ def test_copies_are_no_views(where: Device) -> None:
         assert (each.numpy() >= 0).all()
     assert a.T.copy().strides == np.ascontiguousarray(A.T).strides
     assert mdhnp.asarray(a) is a
+    with pytest.raises(ValueError, match="not allowed for 'copy'"):
+        a.reshape(24, copy="no")
 
 
 LAYOUTS = {

@@ -126,6 +126,8 @@ def test_what_entries_on_a_device_are_not_for(device: Device) -> None:
     for name in ("shape", "format", "data", "indices", "indptr", "nnz", "other"):
         with pytest.raises(AttributeError, match=f"^{name} of a SparseArray cannot be assigned"):
             setattr(there, name, getattr(there, name, None))
+    with pytest.raises(AttributeError, match="data of a SparseArray cannot be"):
+        del there.data
     for again in (copy.copy(there), pickle.loads(pickle.dumps(there))):
         assert (again.scipy() != there.scipy()).nnz == 0
     for f in (np.add, np.multiply):

@@ -92,9 +92,11 @@ class SparseArray:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, *_: Any) -> NoReturn:
         """Raise AttributeError: kernels read where the indices say, which were looked at once."""
         raise AttributeError(f"{name} of a SparseArray cannot be assigned; make another one of SciPy's matrix")
+
+    __delattr__ = __setattr__
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         self._set(**state[1])

@@ -162,7 +162,9 @@ class Layer:
         keys = [key]
         if len(h.outputs) > 1:
             keys = [self._add("-result", getitem, TaskRef(key), n) for n in range(len(h.outputs))]
-        return tuple([_block(key, v.shape) for key, v in zip(keys, h.outputs, strict=True)])
+        grids = [np.full((1,) * len(v.shape), key, object) for key, v in zip(keys, h.outputs, strict=True)]
+        ends = [tuple([(0, n) for n in v.shape]) for v in h.outputs]
+        return tuple(map(BlockedArray, grids, ends))
 
     def _read(self, section: Section, dtype: np.dtype[Any]) -> tuple[Assembly, list[Any]]:
         """Say how a region is put together, and of which blocks."""
@@ -221,10 +223,6 @@ def _ends(h: Computation, task: Task, reads: Sequence[Source]) -> list[Ends]:
                 if (dim := index.dim()) is not None:
                     found[dim] = source.ends(axis)
     return [found.get(d, ()) for d in range(h.rank)]
-
-
-def _block(key: int, shape: tuple[int, ...]) -> BlockedArray:
-    return BlockedArray(np.full((1,) * len(shape), key, object), tuple([(0, n) for n in shape]))
 
 
 def _beside(
