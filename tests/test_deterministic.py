@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.default import candidates
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.tuning.search.space import sample, schedule
 
@@ -40,6 +43,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "sum": (lambda: mdhnp.einsum("i->", V), "01899ae1002e"),
     "dot of doubles": (lambda: mdhnp.dot(D, D), "ac2c148f02fe"),
     "sum of columns": (lambda: mdhnp.einsum("ij->j", A), "f45d45be6b5a"),
+    "sums of what is too small": (
+        lambda: mdhnp.matmul(np.full_like(B[:, 0], -1e-30), np.full_like(B, 1e-30)),
+        "704b5d02fb9e",
+    ),
     "mean of all": (lambda: mdhnp.mean(mdhnp.asarray(A)), "0a71c7d79c67"),
     "variance": (lambda: mdhnp.var(mdhnp.asarray(A), axis=1), "27a567d04a09"),
     "norm of a matrix": (lambda: mdhnp.linalg.matrix_norm(A), "bb5d9d024b38"),
@@ -117,6 +124,19 @@ def drawn(h: Computation, device: Device, rng: np.random.Generator) -> Schedule:
         if is_legal(h, found, device.caps):
             return found
     raise AssertionError("no legal schedule")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bits_are_those_of_gpus(device: Device, name: str) -> None:
+    """Schedules that are a GPU's default, on any device: work-items share tiles, accumulators, and chunks."""
+    call, pinned = CALLS[name]
+    gpu = replace(device.caps, kind="gpu", compute_units=16, registers=255, local_memory=1 << 15)
+    stages = [s.mdhom for plan in mdhnp.explain(call).launches for s in staged(plan)]
+    near = [[s for s in islice(candidates(h, gpu), 6) if is_legal(h, s, device.caps)] for h in stages]
+    for chosen in zip(*near, strict=False):
+        with mdhnp.config(schedule=chosen):
+            assert bits(call) == pinned, chosen
+    assert name == "scan" or any([s.work_items > 1 for found in near for s in found])
 
 
 def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

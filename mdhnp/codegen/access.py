@@ -21,7 +21,8 @@ from mdhnp.codegen.ir.index import (
 )
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value
-from mdhnp.codegen.nest import Nest, NestLink, index_at
+from mdhnp.codegen.link import NestLink, index_at
+from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.views import Indirect, Slice, View
 from mdhnp.schedule.layout import WIDEST, swizzles, tile_strides
@@ -64,7 +65,8 @@ class Context(Nest):
         return {n: _layout(self, n) for n, copy in enumerate(self.s.local_copies) if copy is not None}
 
     def tile(self, view: View) -> Buffer:
-        return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.packed)
+        aligned = self.s.work_items > 1 and self.s.vector_width > 1
+        return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.packed, aligned=aligned)
 
 
 @dataclass(frozen=True)

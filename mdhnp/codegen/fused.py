@@ -23,7 +23,7 @@ from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
-from mdhnp.codegen.nest import NestLink
+from mdhnp.codegen.link import NestLink
 from mdhnp.fusion.streamed import Streamed
 from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.views import row_major

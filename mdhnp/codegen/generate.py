@@ -14,7 +14,8 @@ from mdhnp.codegen.ir.passes import lowered
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import emit_kernel
-from mdhnp.codegen.nest import Nest, sizes
+from mdhnp.codegen.link import sizes
+from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.online import emit_online
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.program import Kernel, Program

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from mdhnp.codegen import reduce, work_items
+from mdhnp.codegen import layers, reduce, work_items
 from mdhnp.codegen.access import Context, Point, read
 from mdhnp.codegen.factors import declare_doubt, doubtful, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
@@ -75,9 +75,10 @@ def emit_tiles(c: Context) -> None:
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
     with step_loops(c):
-        moving = any(c.moving(d) for d in inner)
-        per_tile = c.s.combine_on == "local" and (c.reduced_items > 1 or moving)
-        total = reduce.declare(c, "acc")
+        moving = any(c.moving(d) and c.chunk_begin(d) != ZERO for d in inner)
+        shared = c.chunks > 1 if c.fixed else c.reduced_items > 1
+        per_tile = c.s.combine_on == "local" and (shared or moving)
+        total = reduce.declare(c, "acc", _nothing(c) if per_tile else None)
         lost = reduce.declare_lost(c, total, _compensated(c) if per_tile else ())
         watched = watch(c) if c.s.atom else None
         every = c.s.combine_every
@@ -88,7 +89,8 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             if c.s.atom:
                 accumulate_products(c, part, watched, before)
             else:
-                accumulate(c, part)
+                with _chunk(c):
+                    accumulate(c, part)
             if every > 1:
                 with c.build.when([Compare(before % every, "==", constant(every - 1))]):
                     _add_tile(c, total, part, lost)
@@ -101,10 +103,20 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             _add_tile(c, total, part, lost)
         if watched is not None:
             _again(c, total, inner, watched)
+        if c.fixed:
+            work_items.across_items(c, total)
         total = reduce.flatten_lanes(c, total)
-        if not per_tile:
+        if not c.fixed and not per_tile:
             work_items.across_items(c, total)
         (store_words if c.s.atom and are_words(c) else store_all)(c, total)
+
+
+def _nothing(c: Context) -> list[str] | None:
+    """What a fixed order's sums of chunks begin with: also a negative zero stays what it is, as in the output."""
+    if c.fixed is None or c.fixed.compensated or c.h.operator is None or c.h.operator.identity is None:
+        return None
+    sums = float_sums(c.h)
+    return ["-0.0" if n in sums else literal for n, literal in enumerate(c.h.operator.identity)]
 
 
 def _put_identities(c: Context) -> None:
@@ -123,7 +135,7 @@ def _put_identities(c: Context) -> None:
 @contextmanager
 def _tiles(c: Context, inner: Sequence[int]) -> Iterator[Index]:
     """The loop over the local tiles of a sum; it gives how many were there before, where they are copied ahead."""
-    if c.s.stages > 1:
+    if c.s.stages > 1 and not c.fixed:
         with pipeline(c, inner) as before:
             yield before
     else:
@@ -131,11 +143,25 @@ def _tiles(c: Context, inner: Sequence[int]) -> Iterator[Index]:
             yield ZERO
 
 
+@contextmanager
+def _chunk(c: Context) -> Iterator[None]:
+    """The loop over the local tiles of a chunk, where it has several."""
+    dims = [d for d in c.combined if c.chunk(d) > c.s.local_tile[d]]
+    with ExitStack() as loops:
+        if dims and c.s.stages > 1:
+            loops.enter_context(pipeline(c, dims))
+        for d in dims if c.s.stages == 1 else ():
+            loops.enter_context(layers.tile_loop(c, d, [e for e in c.global_order if c.moving(e)]))
+        yield
+
+
 def _compensated(nest: Nest) -> tuple[int, ...]:
     """Results whose local tiles' sums are added with compensation.
 
     Those of matrix instructions are of a few terms each, so that up to as many of them as terms of a chain need none.
     """
+    if nest.fixed and not nest.fixed.compensated:
+        return ()
     tiles = prod(-(-nest.h.extents[d] // nest.s.local_tile[d]) for d in nest.combined)
     return () if nest.s.atom and tiles <= LONGEST * nest.s.combine_every else float_sums(nest.h)
 
@@ -159,8 +185,11 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
 
 def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequence[Mapping[int, Register]]) -> None:
     """Combine one local tile's results with those of the tiles before; float sums carry along what rounding loses."""
+    if c.chunks > 1:
+        work_items.add_in_turn(c, total, part, lost)
+        return
     pairs = [*zip(total.values, part.values, strict=True), *zip(total.tails, part.tails, strict=True)]
-    first = is_first_item(c)
+    first = [] if c.fixed else is_first_item(c)
     if first:
         part = reduce.flatten_lanes(c, part)
         work_items.across_items(c, part)
@@ -183,13 +212,14 @@ def _tile_to_output(c: Context) -> None:
 def _first_tile(c: Context) -> list[Compare]:
     """Conditions for the current local tile to be the first of what this nest reduces."""
     own = [d for d in c.combined if c.moving(d) and d not in c.link.opened]
-    return [Compare(c.at(d, "l"), "==", c.group_range(d)[0]) for d in own]
+    return [Compare(c.chunk_begin(d), "==", c.group_range(d)[0]) for d in own]
 
 
 def _accumulated(c: Context) -> Accumulators:
     """One private tile's results of one local tile, combined across lanes and work-items."""
     acc = reduce.declare(c, "acc")
-    accumulate(c, acc)
+    with _chunk(c):
+        accumulate(c, acc)
     acc = reduce.flatten_lanes(c, acc)
     work_items.across_items(c, acc)
     return acc

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from mdhnp.codegen.access import Context
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, constant, least
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, clamp, constant, least
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import copy_tiles
 from mdhnp.schedule.matrices import ACROSS, DOWN
@@ -78,16 +78,27 @@ def group_loops(
             if c.several(d) and d not in moving:
                 # The only local tile of a work-group in the dimension.
                 c.build.let(c.var(d, "l"), c.at(d, "g") * c.s.local_tile[d])
+            if d not in moving:
                 tile_count(c, d)
         copy_tiles(c, _copied_at(c, moving, None))
     with ExitStack() as loops:
         for d in dims:
-            if d in moving:
-                begin, end = c.group_range(d)
-                test = Compare(c.at(d, "l"), "<", end)
-                loops.enter_context(c.build.loop(c.var(d, "l"), begin, test, c.s.local_tile[d]))
-                tile_count(c, d)
-                copy_tiles(c, _copied_at(c, moving, d))
+            begin, end = c.group_range(d)
+            if d in moving and c.chunk(d) <= c.s.local_tile[d]:
+                loops.enter_context(tile_loop(c, d, moving))
+            elif d in moving and c.chunk_begin(d) != ZERO:  # of chunks
+                test = Compare(c.chunk_begin(d), "<", end)
+                loops.enter_context(c.build.loop(c.var(d, "k"), begin, test, c.chunk(d)))
+        yield
+
+
+@contextmanager
+def tile_loop(c: Context, d: int, moving: Sequence[int]) -> Iterator[None]:
+    """Write the loop over local tiles in a dimension, of those that move, with the copies in it."""
+    begin, end = c.tile_range(d)
+    with c.build.loop(c.var(d, "l"), begin, Compare(c.at(d, "l"), "<", end), c.s.local_tile[d]):
+        tile_count(c, d)
+        copy_tiles(c, _copied_at(c, moving, d))
         yield
 
 
@@ -105,8 +116,8 @@ def _copied_at(nest: Nest, moving: Sequence[int], loop: int | None) -> list[int]
 def tile_count(c: Context, d: int) -> None:
     """Name the points of the current local tile, where they are not always as many."""
     if not c.even(d):
-        left = c.extent(d) - c.at(d, "l")
-        c.build.let(c.var(d, "n"), least(constant(c.s.local_tile[d]), left))
+        left, most = c.extent(d) - c.begin(d), constant(c.own_points(d))
+        c.build.let(c.var(d, "n"), least(most, left) if c.at_once(d) == 1 else clamp(left, ZERO, most))
 
 
 @contextmanager

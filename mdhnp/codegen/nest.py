@@ -18,64 +18,13 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
-from mdhnp.mdh import Affine, MdHom, View, interleaved
+from mdhnp.codegen.link import NestLink, index_at, sizes
+from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
+from mdhnp.schedule.fixed import Order, is_fixed, order
 from mdhnp.schedule.layout import copied_ahead, exchanging, packed, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.schedule import LocalCopy, Schedule
-from mdhnp.schedule.split import splits
-
-
-def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
-    """Give the arguments by which a general kernel learns its sizes, in order, and what they are for this MDH.
-
-    For dimension ``i``: ``i_e`` is its extent, ``i_wg`` the work-groups along it, ``i_c`` the points of each. For view
-    ``A``: ``A_s0`` is the stride of axis 0, ``A_o`` the offset. Short strides and offsets of 0 are none of them, nor
-    the one work-group along a reduced dimension of a kernel that splits none.
-    """
-    found, split = {}, splits(h, s)
-    for d, extent in enumerate(h.extents):
-        found[f"{h.names[d]}_e"] = extent
-        if split or h.combine[d].kind == "cc":
-            found[f"{h.names[d]}_wg"] = s.num_wg[d]
-            found[f"{h.names[d]}_c"] = -(-extent // (s.local_tile[d] * s.num_wg[d])) * s.local_tile[d]
-    for view in (*h.inputs, *h.outputs):
-        strides = zip(view.strides, view.short_strides(), strict=True)
-        found |= {f"{view.name}_s{axis}": stride for axis, (stride, short) in enumerate(strides) if not short}
-        found |= {f"{view.name}_o": view.offset} if view.offset else {}
-    return found
-
-
-def index_at(index: Affine, point: Mapping[int, Index]) -> Index:
-    """An index of an access at a point."""
-    total = constant(index.constant)
-    for d in index.dims():
-        total = total + point[d] * index.coefficients[d]
-    return total
-
-
-@dataclass(frozen=True)
-class NestLink:
-    """What a nest is told that is one of several in a kernel: what it computes, and what of arrays memory holds."""
-
-    #: Where each dimension begins, if not at 0.
-    origin: tuple[Index, ...] = ()
-    #: Whether steps that would stick out of an extent begin earlier, and compute points again; of several work-items
-    #: two would write those.
-    pulls: bool = False
-    #: Of arrays of which memory holds a part only, by name: where its first element would lie.
-    moved: Mapping[str, Index] = field(default_factory=dict)
-    #: Of dimensions of which only a part is computed: where that begins and ends.
-    limits: Mapping[int, tuple[Index, Index]] = field(default_factory=dict)
-    #: Of arrays of which memory holds some points along an axis only, by name: the axis, and how many. Index i lies
-    #: where i modulo that does.
-    rings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    #: Dimensions whose loops over local tiles stand around this nest's.
-    opened: tuple[int, ...] = ()
-    #: Those of them of which each tile is whole, since one that would stick out begins earlier.
-    whole: tuple[int, ...] = ()
-    #: What the names of its work-items' local memory begin with.
-    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +40,7 @@ class Nest:
     subgroup: int = 0
     #: Whether inputs are read where they are, whatever copies of them there are in local memory.
     uncopied: bool = False
-    link: NestLink = NestLink()
+    link: NestLink = field(default_factory=NestLink)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -201,12 +150,45 @@ class Nest:
 
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
-        return d in self.link.whole or (not self.general and self.h.extents[d] % self.s.local_tile[d] == 0)
+        whole = not self.general and self.h.extents[d] % (self.own_points(d) * self.at_once(d)) == 0
+        return d in self.link.whole or whole
+
+    @cached_property
+    def fixed(self) -> Order | None:
+        """The fixed order of combination, if there is one."""
+        return order(self.h) if is_fixed(self.h) else None
+
+    def chunk(self, d: int) -> int:
+        """Points of a dimension that are accumulated before they are combined with others."""
+        return self.s.local_tile[d] if self.fixed is None else self.fixed.chunk.get(d, self.s.local_tile[d])
+
+    def own_points(self, d: int) -> int:
+        """Points of a local tile that a work-item, with those who take them by turns, accumulates at most."""
+        return min(self.s.local_tile[d], self.chunk(d))
+
+    def at_once(self, d: int) -> int:
+        """Chunks of a local tile, each of which some work-items accumulate."""
+        return -(-self.s.local_tile[d] // self.chunk(d))
+
+    @cached_property
+    def chunks(self) -> int:
+        """The same of a work-group."""
+        return prod(map(self.at_once, self.combined))
+
+    def sharing(self, d: int) -> int:
+        """Work-items along a dimension that take its points by turns."""
+        return self.s.num_wi[d] // self.at_once(d)
+
+    def neighbours(self, d: int) -> bool:
+        """Whether a work-item's points are neighbours: so it must be, or several of a tile are read at a time."""
+        moved = [copy for v, copy in zip(self.h.inputs, self.s.local_copies, strict=True) if v.depends_on(d)]
+        beside = d != self.s.vector_dim and {d, self.s.vector_dim} <= {*self.kept}
+        return self.ordered(d) or bool(self.fixed and beside and all(moved))
 
     def offsets(self, d: int) -> tuple[int, ...]:
         """Distance of each point (or vector) of the private tile from its first."""
         width = self.width(d)
-        stride = 1 if self.ordered(d) else DOWN if self._together(d) else width * self.s.num_wi[d]
+        stride = 1 if self.neighbours(d) else DOWN if self._together(d) else width * self.sharing(d)
         return tuple(p * stride for p in range(self.s.private_tile[d] // width))
 
     def partial(self, d: int) -> bool:
@@ -261,7 +243,7 @@ class Nest:
         return tuple(n for n in range(len(outputs) - 1) if interleaved(outputs[n], outputs[n + 1]))
 
     def var(self, d: int, letter: str) -> Var:
-        """One of the dimension's variables: `l`, `n`, `p`, `w`, `g` as above, `b` at borders, `q` for a pulled `p`."""
+        """A variable: `l`, `n`, `p`, `w`, `g` as above, `k` of a chunk, `b` at borders, `q` for a pulled `p`."""
         return self._vars[d, letter]
 
     @cached_property
@@ -273,6 +255,7 @@ class Nest:
             points = tile if self.several(d) else self.h.extents[d]
             highs: dict[str, Limit] = {
                 "l": inf if many else (self._tiles(d) - 1) * tile,
+                "k": (self._tiles(d) - 1) * tile,
                 "n": tile,
                 # Combined dimensions have loops over single points, too.
                 "p": (points - 1) // self.s.step(d) * self.s.step(d) if d in self.kept else points - 1,
@@ -306,16 +289,24 @@ class Nest:
         """How far the work-item's first point lies from the first one's."""
         if self._together(d):
             return self.at(d, "w") + self.at(d, "w") // DOWN * (DOWN * (self.s.private_tile[d] - 1))
-        stride = self.s.private_tile[d] if self.ordered(d) else self.width(d)
-        return self.at(d, "w") * stride if self.s.num_wi[d] > 1 else ZERO
+        stride = self.s.private_tile[d] if self.neighbours(d) else self.width(d)
+        turn = self.at(d, "w") if self.at_once(d) == 1 else self.at(d, "w") % self.sharing(d)
+        return turn * stride if self.s.num_wi[d] > 1 else ZERO
 
     def _together(self, d: int) -> bool:
         """Whether all rows of a subgroup follow each other, as in instructions that read them from local memory."""
         return swizzles(self.s) and self.s.atom_dims[:1] == (d,)
 
     def begin(self, d: int) -> Index:
-        """Where the current local tile begins."""
-        return (self.link.origin[d] if self.link.origin else ZERO) + (self.at(d, "l") if self.several(d) else ZERO)
+        """Where the current local tile begins, or the work-item's chunk of it."""
+        begin = (self.link.origin[d] if self.link.origin else ZERO) + (self.at(d, "l") if self.several(d) else ZERO)
+        return begin if self.at_once(d) == 1 else begin + self.at(d, "w") // self.sharing(d) * self.chunk(d)
+
+    def chunk_begin(self, d: int) -> Index:
+        """Where the current local tile, or the chunk that it is a part of, begins."""
+        if self.chunk(d) <= self.s.local_tile[d]:
+            return self.at(d, "l")
+        return self.at(d, "k") if self.chunk(d) < self.h.extents[d] else ZERO
 
     def group_range(self, d: int) -> tuple[Index, Index]:
         """Where a work-group's local tiles begin and end."""
@@ -335,10 +326,18 @@ class Nest:
         """Inputs that are read where they are."""
         return tuple([v for v, copy in zip(self.h.inputs, self.copies, strict=True) if copy is None])
 
-    def rounds(self, d: int) -> Index:
-        """Local tiles of the work-group along a dimension."""
-        tile = self.s.local_tile[d]
+    def tile_range(self, d: int) -> tuple[Index, Index]:
+        """The same of those that are accumulated before others: all, or a chunk's."""
         begin, end = self.group_range(d)
+        if self.chunk(d) > self.s.local_tile[d]:
+            begin, whole = self.chunk_begin(d), self.h.extents[d] % self.chunk(d) == 0
+            end = begin + self.chunk(d) if whole else least(begin + self.chunk(d), end)
+        return begin, end
+
+    def rounds(self, d: int) -> Index:
+        """Local tiles that are accumulated before others along a dimension."""
+        tile = self.s.local_tile[d]
+        begin, end = self.tile_range(d)
         return (end - begin + (tile - 1)) // tile
 
     @cached_property
@@ -361,10 +360,17 @@ class Nest:
         return Var("w", None, 0, self.s.work_items + producers(self.s) - 1)
 
     def points(self, d: int) -> Index:
-        """Points of the current local tile."""
-        if not self.several(d):
+        """Points of the current local tile, or of the work-item's chunk of it."""
+        if not self.several(d) and self.at_once(d) == 1:
             return self.extent(d)
-        return constant(self.s.local_tile[d]) if self.even(d) else self.at(d, "n")
+        return constant(self.own_points(d)) if self.even(d) else self.at(d, "n")
+
+    def tile_points(self, d: int) -> Index:
+        """Points of the current local tile."""
+        if self.even(d):
+            return constant(self.s.local_tile[d])
+        left = self.extent(d) - (self.at(d, "l") if self.several(d) else ZERO)
+        return self.points(d) if self.at_once(d) == 1 else least(constant(self.s.local_tile[d]), left)
 
     @cached_property
     def result_dtypes(self) -> tuple[np.dtype[Any], ...]:
@@ -373,8 +379,8 @@ class Nest:
 
     @property
     def lanes(self) -> int:
-        """Lanes of a partial result, after those of a vectorised reduction were combined."""
-        return 1 if self.s.vector_dim in self.combined else self.s.vector_width
+        """Lanes of a result that work-items combine: those of a vectorised reduction before, in a fixed order after."""
+        return 1 if self.s.vector_dim in self.combined and not self.fixed else self.s.vector_width
 
     @cached_property
     def reduced_items(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, call, constant, least
 from mdhnp.codegen.ir.values import BOOL, Apply, Const, IndexValue, Register, Shuffled, Value, half, splat
-from mdhnp.codegen.nest import NestLink
+from mdhnp.codegen.link import NestLink
 from mdhnp.codegen.scalar import emit
 from mdhnp.mdh import Function
 from mdhnp.schedule.atoms import ATOMS

@@ -106,7 +106,7 @@ def _begin(c: Context, number: Var, counts: dict[int, Index], last: Index | None
         found[d] = left % count if place else left
         left = left // count
     for d in counts:
-        c.build.let(c.var(d, "l"), c.group_range(d)[0] + found[d] * c.s.local_tile[d])
+        c.build.let(c.var(d, "l"), c.tile_range(d)[0] + found[d] * c.s.local_tile[d])
         tile_count(c, d)
 
 

@@ -64,9 +64,9 @@ def _beginning(c: Context) -> tuple[str, ...]:
     return op.identity or ("0",) * len(c.result_dtypes)
 
 
-def declare(c: Context, prefix: str) -> Accumulators:
-    """Declare and initialise accumulators."""
-    op, literals = c.h.operator, _beginning(c)
+def declare(c: Context, prefix: str, first: Sequence[str] | None = None) -> Accumulators:
+    """Declare accumulators that begin with `first`, by default what changes nothing."""
+    op, literals = c.h.operator, first or _beginning(c)
     assert op is not None
     seen = None
     if op.identity is None:
@@ -209,7 +209,8 @@ def reduce_loops(
         _accumulate(c, runs, acc, place)
         return
     d = c.combined[len(runs)]
-    step, items, width = c.s.step(d), c.s.num_wi[d], c.width(d)
+    items, width = c.sharing(d), c.width(d)
+    step = c.s.private_tile[d] * items
     count, item, here = c.points(d), c.item(d), c.at(d, "p")
 
     def walk(local: Index, offsets: tuple[int, ...], lanes: int) -> None:
@@ -244,10 +245,15 @@ def reduce_loops(
     # What is left of the steps: whole vectors first.
     left = step - 1 if count.known is None else count.known % step
     vectors = width * items
-    if width > 1 and vectors < step and left >= vectors:
+    if (width > 1 or c.fixed) and vectors < step and left >= vectors:
         loop(count.covered(step), count, vectors, here + item, (0,), width, vectors)
         step = vectors
     if step > 1 and (count.known is None or count.known % step):
+        if c.fixed:  # the first one has all
+            count, left = c.tile_points(d), min(width - 1, 1)  # lanes, fewer than the others have
+            begin = count.covered(vectors) + (c.at(d, "w") * vectors if c.s.num_wi[d] > 1 else ZERO)
+            loop(begin, count, 1, here, (0,), left, 1)
+            return
         number = c.at(d, "w") if items > 1 else ZERO
         loop(count.covered(step) + number, count, items, here, (0,), 1, 1)
 
@@ -257,7 +263,7 @@ def _accumulate(
 ) -> None:
     """Apply the scalar function to every point of the private tile and combine."""
     vector = c.s.vector_dim
-    tail = vector in runs and runs[vector].lanes == 1 and c.s.vector_width > 1
+    tail = vector in runs and runs[vector].lanes < c.s.vector_width
     targets = acc.tails if tail else acc.values
     position = {tuple(sorted(e.items())): n for n, e in enumerate(elements(c))}
     axes = [(d, runs[d].offsets if d in runs else c.offsets(d)) for d in c.s.private_order]

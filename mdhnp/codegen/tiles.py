@@ -51,8 +51,9 @@ def declare_tiles(c: Context) -> None:
     for number, copy in enumerate(c.s.local_copies):
         if copy is not None:
             layout = c.layouts[number]
-            staged, begins = number in c.staged, ALIGNED if layout.swizzled else WIDEST
-            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), begins * staged))
+            staged, tile = number in c.staged, c.tile(layout.view)
+            begins = (ALIGNED if layout.swizzled else WIDEST) * (staged or tile.aligned)
+            c.build.add(AllocLocal(tile, layout.size * (c.s.stages if staged else 1), begins))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:

@@ -4,12 +4,13 @@ Neighbours whose registers can be exchanged do that first, without local memory 
 result for each subgroup, goes through local memory once. Everywhere else the whole tree is in local memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Test, Truth
-from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Shuffled
+from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Register, Shuffled
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.reduce import Accumulators, apply, elements, mark_seen
 
@@ -59,8 +60,8 @@ def declare_shared(c: Context) -> None:
 
 def across_items(c: Context, acc: Accumulators) -> None:
     """Combine the work-items' results in a tree, whose outcome the first of them has."""
-    b = c.build
-    if c.reduced_items == 1:
+    b, count, acc = c.build, c.reduced_items // c.chunks, replace(acc, tails=())
+    if count == 1:
         return
     b.comment("The work-items' results together, in a tree")
     m = b.named("m", items_index(c, c.combined))
@@ -68,7 +69,7 @@ def across_items(c: Context, acc: Accumulators) -> None:
         _in_local_memory(c, acc, m)
         return
     _in_registers(c, acc, c.exchanging)
-    subgroups = c.reduced_items // c.exchanging
+    subgroups = count // c.exchanging
     if subgroups > 1:
         with b.when([Compare(m % c.exchanging, "==", ZERO)]):
             _left(c, acc, m // c.exchanging, subgroups).assign(c, acc)
@@ -77,17 +78,34 @@ def across_items(c: Context, acc: Accumulators) -> None:
         _in_registers(c, acc, subgroups)
 
 
+def add_in_turn(c: Context, total: Accumulators, part: Accumulators, lost: Sequence[Mapping[int, Register]]) -> None:
+    """Add the chunks' results that work-items have to the total of the first ones, one after the other."""
+    d, b = c.combined[-1], c.build
+    m, size = b.named("m", items_index(c, c.combined)), c.chunk(d)
+    count = b.named("chunks", (c.tile_points(d) + (size - 1)) // size)
+    _left(c, part, m, c.reduced_items).assign(c, replace(part, tails=()))
+    q = Var("q", None, 0, c.chunks - 1)
+    with b.when([Compare(m, "<", constant(c.sharing(d)))]):
+        with b.up_to(q, count):
+            theirs = _left(c, part, m + variable(q) * c.sharing(d), c.reduced_items)
+            for mine, other, errors in zip(total.values, theirs.values, lost, strict=False):
+                apply(c, mine, other, lost=errors)
+        for mine, other, errors in zip(total.tails, part.tails, lost[len(total.values) :], strict=True):
+            apply(c, mine, other, lost=errors)
+
+
 def _in_registers(c: Context, acc: Accumulators, count: int) -> None:
-    """A tree of neighbours, each of whom takes what the next ones have; their order is kept."""
+    """A tree of neighbours, each of whom takes what the next ones have; their order is kept, or a fixed one."""
     distance = Var("d", low=1, high=count // 2)
-    with c.build.doubling(distance, count):
+    with c.build.halving(distance, count) if c.fixed else c.build.doubling(distance, count):
         others = acc.mapped(lambda v: c.build.name("other", Shuffled(v, variable(distance))))
         _combine(c, acc, others, [])
 
 
 def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
     """A tree in which neighbours stay at work, where their order does not matter: its first half takes the second's."""
-    count, b = c.reduced_items, c.build
+    members, b = c.reduced_items, c.build
+    count = members // c.chunks
     distance = Var("d", low=1, high=count)
     d = variable(distance)
     operator = c.h.operator
@@ -96,11 +114,11 @@ def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
         levels, taking = b.halving(distance, count), Compare(m, "<", d)
     else:
         levels, taking = b.doubling(distance, count), Compare(m % (d * 2), "==", ZERO)
-    _left(c, acc, m, count).assign(c, acc)
+    _left(c, acc, m, members).assign(c, acc)
     with levels:
         tests = [taking, Compare(m + d, "<", constant(count))]
-        _combine(c, _left(c, acc, m, count), _left(c, acc, m + d, count), tests)
-    acc.assign(c, _left(c, acc, ZERO, count))
+        _combine(c, _left(c, acc, m, members), _left(c, acc, m + d, members), tests)
+    acc.assign(c, _left(c, acc, ZERO, members))
 
 
 def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulators:

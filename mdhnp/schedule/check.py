@@ -10,7 +10,7 @@ from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.fixed import check_order
+from mdhnp.schedule.fixed import check_order, is_fixed
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory
@@ -53,7 +53,7 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     check_atom(h, s, caps)
     require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
     most = f"{longest_chain(h)} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory"
-    require(chain_is_short(h, s), f"local_tile: more than {most}")
+    require(is_fixed(h) or chain_is_short(h, s), f"local_tile: more than {most}")
 
 
 def _check_maps(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
@@ -231,7 +231,8 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
     if s.stages == 1:
         return
     inputs = copied_ahead(h, s)
-    require(s.results == "private" and not h.dims("ps"), "stages: results do not stay in registers")
+    alone = s.results == "private" or is_fixed(h)
+    require(alone and not h.dims("ps"), "stages: results do not stay in registers")
     require(bool(inputs), "stages: no input with a local copy moves along the reduction")
     combined = h.dims("pw")
     require(all(s.num_wi[d] == 1 for d in combined), "stages: work-items share results")

@@ -19,7 +19,7 @@ from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
-from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles
+from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles, with_vectors
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.online import online_candidates
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
@@ -80,10 +80,15 @@ def default(h: Computation, caps: DeviceCaps) -> Schedule:
 def _fixed_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield what the first candidates of any order are in the fixed order, as the cost model ranks them."""
     free, able = replace(h, precision="highest"), replace(caps, atoms=())
-    near = [*islice(candidates(free, able), _RANKED), fallback(h)]
+    access, near = AccessPattern(h), [*islice(candidates(free, able), _RANKED), fallback(h)]
+    # Without vectors more work-items share the sums of rows.
+    near += [replace(s, vector_dim=-1, vector_width=1) for s in near if s.work_items > 1 and access.kept]
     found = [s for s in dict.fromkeys([in_fixed_order(h, s) for s in near]) if is_legal(h, s, caps)]
-    times = seconds(AccessPattern(h), found, caps)
-    yield from [s for _, _, s in sorted(zip(times, range(len(found)), found, strict=True))]
+    # Of what takes as long by estimate more work-items are better, as many along each dimension.
+    items = [(-s.work_items, max(s.num_wi, default=1)) for s in found]
+    for *_, n in sorted(zip(seconds(access, found, caps), items, range(len(found)), strict=True)):
+        wide = [in_fixed_order(h, s) for s in with_vectors(access, found[n])]
+        yield from [s for s in (*wide, found[n]) if is_legal(h, s, caps)]
 
 
 def _rows_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:

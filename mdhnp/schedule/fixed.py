@@ -6,10 +6,10 @@ registers or, where that is accurate enough, one by one in the output, so that k
 vectors, work-groups and work-items, copies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import Literal
+from typing import NamedTuple
 
 from mdhnp.mdh import Computation, MdHom, canonical, stages
 from mdhnp.schedule.access import AccessPattern
@@ -22,6 +22,8 @@ _BYTES = 64
 _REUSED = 16
 #: Terms of a chunk of sums of columns, if they are not too many chunks.
 _FEW = 32
+#: Work-items of a group that are made up for by those of kept dimensions.
+_ITEMS = 128
 #: Parts of few results' reductions, one a work-group, and terms from which on they have several.
 _PARTS, _LONG = 64, 1 << 17
 
@@ -32,36 +34,106 @@ def is_fixed(h: Computation) -> bool:
     return h.precision == "fixed" and combines and any([t.kind == "f" for t in h.last.scalar.dtypes])
 
 
+class Order(NamedTuple):
+    """The fixed order of an MDH: what is added to what, and rounded, before what."""
+
+    #: Accumulators of one result, which take a chunk's neighbouring terms by turns.
+    lanes: int
+    #: Points of a chunk in each combined dimension.
+    chunk: dict[int, int]
+    #: Parts of the dimension with the most chunks, each of as many chunks, but for the last one.
+    longest: int
+    parts: int
+    #: All chunks, and whether rounding errors of adding one's sums to those before are kept for the next one.
+    chunks: int
+    compensated: bool
+
+
+def order(h: MdHom) -> Order:
+    """Return the fixed order of an MDH."""
+    lanes = _lanes(h)
+    chunk = _chunk(h, lanes)
+    counts = {d: -(-h.extents[d] // chunk[d]) for d in h.combined}
+    longest, chunks = max(h.combined, key=lambda d: counts[d]), prod(counts.values())
+    operator, parts = h.operator, even_groups(counts[longest], _parts(h))
+    able = operator is not None and operator.identity is not None and h.finish is None
+    same = h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
+    one = parts == 1 and not h.segments and not h.dims("ps")
+    plain = one and (chunks == 1 or (able and same and lanes == 1 and chunks <= MOST_TILES))
+    return Order(lanes, chunk, longest, parts, chunks, not plain)
+
+
+def chunks_at_once(h: MdHom, s: Schedule) -> int:
+    """Return how many chunks of a fixed order the work-items of a group add up at the same time, some of them each."""
+    return prod(-(-s.local_tile[d] // n) for d, n in order(h).chunk.items()) if is_fixed(h) else 1
+
+
 def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
     """Return the schedule of the fixed order that leaves as much as possible of another one as it is."""
-    lanes, combined = _lanes(h), h.combined
-    tile, groups = _chunk(h, lanes), [1] * h.rank
-    along = combined[-1] if lanes > 1 else s.vector_dim if s.vector_dim in h.dims("cc") else -1
-    width = lanes if lanes > 1 else s.vector_width if along >= 0 else 1
-    private, local = list(s.private_tile), list(s.local_tile)
+    o, combined = order(h), h.combined
+    last, items, wanted = combined[-1], s.num_wi, s
     for d in range(h.rank):
         if d in combined:
-            private[d], local[d] = lanes if d == along else 1, tile[d]
-        elif d == s.vector_dim != along:
-            private[d] = max(private[d] // s.vector_width, 1)
-    items = [1 if d in combined else n for d, n in enumerate(s.num_wi)]
-    results = _results(h, tile, lanes, s.results)
-    waits = results == "global"
+            s = s.at(d, num_wg=o.parts if d == o.longest else 1, num_wi=1, local_tile=o.chunk[d], private_tile=1)
+        elif d == s.vector_dim and o.lanes > 1:
+            s = s.at(d, private_tile=max(s.private_tile[d] // s.vector_width, 1))
+    if o.lanes > 1:
+        # Work-items may have some of the accumulators each.
+        width = max(o.lanes // items[last], s.vector_width if s.vector_dim == last else 1)
+        width = o.lanes if items[last] == 1 else min(width, o.lanes)
+        s = replace(s.at(last, num_wi=o.lanes // width, private_tile=width), vector_dim=last, vector_width=width)
+    elif s.vector_dim not in h.dims("cc"):
+        s = replace(s, vector_dim=-1, vector_width=1)
+    s = replace(s, combine_on="local", combine_every=1, stages=1, atom="", atom_dims=(), second=None)
+    if wanted.work_items > 1:
+        s = _shared(h, o, s, wanted)
+    alone = o.compensated or s.num_wi[last] > 1 or (o.chunks == 1 and wanted.results != "global")
+    s = replace(s, results="private" if alone else "global")
+    waits = s.results == "global" and all([s.local_tile[d] == o.chunk[d] for d in combined])
     for d in h.dims("cc"):
-        step = private[d] * items[d]
-        whole = waits and (local[d] == h.extents[d] or local[d] % step == 0)
-        local[d] = local[d] if whole else min(step, h.extents[d])
-    tiles = tile_counts(h.extents, local)
-    for d in h.dims("cc"):
-        groups[d] = even_groups(tiles[d], s.num_wg[d])
-    longest = max(combined, key=lambda d: tiles[d])
-    groups[longest] = even_groups(tiles[longest], _parts(h))
-    return replace(
-        s, num_wg=tuple(groups), num_wi=tuple(items), local_tile=tuple(local), private_tile=tuple(private),
-        vector_dim=along, vector_width=width, results=results, combine_on="local", combine_every=1,
-        stages=1, atom="", atom_dims=(), second=None, local_order=_at_last(s.local_order, combined),
-        global_order=_in_turn(s.global_order, combined) if waits else _at_last(s.global_order, combined),
-    )  # fmt: skip
+        step, tile = s.step(d), s.local_tile[d]
+        whole = waits and (tile == h.extents[d] or tile % step == 0)
+        s = s.at(d, local_tile=tile if whole else min(step, h.extents[d]))
+        every = wanted.num_wg[d] == tile_counts(h.extents, wanted.local_tile)[d] and wanted.work_items > 1
+        tiles = tile_counts(h.extents, s.local_tile)[d]
+        s = s.at(d, num_wg=tiles if every else even_groups(tiles, s.num_wg[d]))
+    turn = _in_turn if waits else _at_last
+    local, outer = _at_last(s.local_order, combined), turn(s.global_order, combined)
+    return replace(s, local_order=local, global_order=outer)
+
+
+def _shared(h: MdHom, o: Order, s: Schedule, wanted: Schedule) -> Schedule:
+    """Return the schedule with what several work-items make of a chunk, or of several chunks.
+
+    They copy a chunk's points tile by tile, or each of them has its own chunk, of which it reads some points ahead.
+    """
+    last, split = h.combined[-1], next((d for d in h.combined if o.chunk[d] > 1), h.combined[-1])
+    moved = AccessPattern(h).depends
+    copied = any([c and not moved[n].isdisjoint(h.combined) for n, c in enumerate(s.local_copies)])
+    each = s.num_wi[last]
+    if copied and o.parts == 1:
+        inside = prod(o.chunk.values()) // o.chunk[split]
+        most = max(prod(wanted.local_tile[d] for d in h.combined) // inside, 1)
+        tile = _divisor(o.chunk[split], most, o.chunk[split] == h.extents[split])
+        s = replace(s.at(split, local_tile=tile), stages=wanted.stages if tile < o.chunk[split] else 1)
+    elif last == o.longest and not copied and _is_free(h) and not h.segments and not h.dims("ps"):
+        chunks = -(-h.extents[last] // o.chunk[last])
+        most = min(max(wanted.num_wi[last] // each, 1), chunks)
+        count = most if o.parts == 1 else _divisor(-(-chunks // o.parts), most)
+        tile = min(o.chunk[last] * count, h.extents[last])
+        s = s.at(last, num_wi=each * count, local_tile=tile)
+    ahead = min(wanted.private_tile[last], s.local_tile[last] // s.num_wi[last]) // s.private_tile[last]
+    s = s.at(last, private_tile=s.private_tile[last] * max(ahead, 1))
+    left = min(wanted.work_items, max(_ITEMS, s.work_items)) // s.work_items
+    if left > 1 and h.dims("cc"):
+        d = max(h.dims("cc"), key=lambda d: h.extents[d])
+        s = s.at(d, num_wi=s.num_wi[d] * left)
+    return s
+
+
+def _divisor(n: int, most: int, any_will: bool = False) -> int:
+    """The largest divisor of a number up to another one, or any number."""
+    return min(n, most) if any_will else next(d for d in range(min(n, most), 0, -1) if n % d == 0)
 
 
 def check_order(h: MdHom, s: Schedule) -> None:
@@ -81,40 +153,24 @@ def order_of(h: Computation) -> tuple[object, ...]:
 def _order_of(h: Computation) -> object:
     if not isinstance(h, MdHom) or not is_fixed(h) or 0 in h.extents:
         return None
-    lanes, dims = _lanes(h), h.combined
+    dims = h.combined
     moved = [[[i.coefficients[d] for d in dims] for i in access] for v in h.inputs for access in v.accesses]
-    return [h.extents[d] for d in dims], moved, lanes, _chunk(h, lanes), _parts(h)
+    return [h.extents[d] for d in dims], moved, order(h)
 
 
 def _lanes(h: MdHom) -> int:
     """Accumulators of one result: several where neighbours in memory are terms of a sum, not of several sums."""
-    operator, access, last = h.operator, AccessPattern(h), h.combined[-1]
+    access, last = AccessPattern(h), h.combined[-1]
     lanes = _BYTES // max([t.itemsize for t in (*h.scalar.dtypes, *h.scalar.parameters)])
     apart = h.calls_text or h.segments or h.dims("ps") or h.extents[last] < lanes
-    free = operator is not None and operator.commutative and operator.identity is not None
     inside = access.contiguous_any(last) and not any(map(access.contiguous_any, h.dims("cc")))
-    return min(lanes, 16) if free and inside and _is_once(h) and not apart else 1
+    return min(lanes, 16) if _is_free(h) and inside and _is_once(h) and not apart else 1
 
 
 def _is_once(h: MdHom) -> bool:
     """Whether elements of an input are read for few results, so that memory decides how long the sums take."""
     access = AccessPattern(h)
     return any([prod(h.extents[d] for d in {*access.kept} - moved) < _REUSED for moved in access.depends])
-
-
-def _results(
-    h: MdHom, tile: Mapping[int, int], lanes: int, wanted: Literal["private", "local", "global"]
-) -> Literal["private", "global"]:
-    """Where chunks' sums are added: where it is `wanted` if there is one, in the output if few, else in registers."""
-    chunks = prod(-(-h.extents[d] // tile[d]) for d in h.combined)
-    if h.segments or h.dims("ps") or _parts(h) > 1:
-        return "private"
-    if chunks == 1:
-        return "global" if wanted == "global" else "private"
-    operator = h.operator
-    able = operator is not None and operator.identity is not None and h.finish is None
-    same = h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
-    return "global" if able and same and lanes == 1 and chunks <= MOST_TILES else "private"
 
 
 def _chunk(h: MdHom, lanes: int) -> dict[int, int]:
@@ -134,9 +190,12 @@ def _parts(h: MdHom) -> int:
     """Parts in which a reduction is computed."""
     if h.segments or h.dims("ps") or prod(h.extents[d] for d in h.combined) < _LONG:
         return 1
-    operator = h.operator
-    free = operator is not None and operator.commutative and operator.identity is not None
-    return max(_PARTS // prod(h.extents[d] for d in h.dims("cc")), 1) if free else 1
+    return max(_PARTS // prod(h.extents[d] for d in h.dims("cc")), 1) if _is_free(h) else 1
+
+
+def _is_free(h: MdHom) -> bool:
+    """Whether parts may be combined in any order, and begin with nothing."""
+    return h.operator is not None and h.operator.commutative and h.operator.identity is not None
 
 
 def _in_turn(order: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.fixed import chunks_at_once, is_fixed
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
@@ -190,7 +191,7 @@ def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
     and one result of each subgroup must be few enough for one subgroup to combine them.
     """
     sharing = _sharing(h, s)
-    count = prod(s.num_wi[d] for d in sharing)
+    count = prod(s.num_wi[d] for d in sharing) // chunks_at_once(h, s)
     fastest = [d for d in s.item_order if s.num_wi[d] > 1][: len(sharing)]
     if not subgroup or sorted(fastest) != sharing:
         return 1
@@ -200,7 +201,7 @@ def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
 
 def shared_slots(h: MdHom, s: Schedule, subgroup: int) -> int:
     """Return how many work-items' results are in local memory; of scans without exchanges twice as many."""
-    near = exchanging(h, s, subgroup)
+    near = exchanging(h, s, subgroup) if chunks_at_once(h, s) == 1 else 1
     left = prod(s.num_wi[d] for d in _sharing(h, s)) // near
     twice = 2 if h.dims("ps") and near == 1 else 1
     return twice * s.work_items // near if left > 1 else 0
@@ -218,7 +219,8 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s).size
-            begins = (ALIGNED if swizzles(s) else WIDEST) if n in ahead else 1
+            aligned = WIDEST if s.work_items > 1 and s.vector_width > 1 else 1
+            begins = (ALIGNED if swizzles(s) else WIDEST) if n in ahead else aligned
             total += -(-size // begins) * begins
     if is_wide(s) and not swizzles(s):
         column = next(n for n in ahead if h.inputs[n].depends_on(s.atom_dims[1]))
@@ -227,8 +229,10 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
     kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
     if slots:
         value = sum(map(value_itemsize, h.scalar.dtypes))
-        lanes = s.vector_width if s.vector_dim in kept else 1
-        total += max(prod(s.private_tile[d] for d in kept), lanes) * slots * value + 4 * slots
+        each = max(prod(s.private_tile[d] for d in kept), s.vector_width if s.vector_dim in kept else 1)
+        if is_fixed(h) and s.vector_dim in h.combined:
+            each *= s.vector_width
+        total += each * slots * value + 4 * slots
     if s.results == "local" and h.dims("pw"):
         total += sum(t.itemsize for t in h.scalar.dtypes) * prod(footprint[d] for d in kept)
     return total

@@ -8,7 +8,7 @@ not to. Nothing here knows how it is written in OpenCL C.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import inf
+from math import gcd, inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ class Index:
             return False
         (product, factor), *_ = self.terms
         return factor == 1 and len(product) == 1 and isinstance(product[0], Var)
+
+    @property
+    def divisor(self) -> int:
+        """A number of which the value is a multiple; 0 where it is 0."""
+        return gcd(self.constant, *[factor for _, factor in self.terms])
 
     def covered(self, step: int) -> "Index":
         """How many of so many points whole steps cover."""

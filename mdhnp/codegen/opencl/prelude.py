@@ -165,8 +165,10 @@ class Helpers:
         """Define a function that others call: it stands behind the types, before the others."""
         self.define(result, function, parameters, body, static=ALWAYS_INLINE, key=f"_{function}")
 
-    def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str) -> str:
-        """Reads neighbours, of so many bytes."""
+    def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str, *, whole: bool) -> str:
+        """Reads neighbours, of so many bytes; `whole` ones begin at multiples of them, in local memory."""
+        if self.caps.split_vectors and whole:
+            return f"*(__local const {self._aligned(name, lanes, nbytes)[0]}_a *)({at})"
         if not self.caps.split_vectors or space != "__global":
             return f"*({space} const {self.vector(name, lanes)} *)({at})"
         kind, test = self._aligned(name, lanes, nbytes)

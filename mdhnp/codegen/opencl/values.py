@@ -185,7 +185,8 @@ class Values:
         if v.stride.known == NEIGHBOURS and name == "half":
             return self._helpers.loaded_half(at, lanes, space)
         if v.stride.known == NEIGHBOURS:
-            return self._helpers.loaded(at, name, lanes, lanes * v.dtype.itemsize, space)
+            whole = buffer.aligned and v.offset.divisor % lanes == 0
+            return self._helpers.loaded(at, name, lanes, lanes * v.dtype.itemsize, space, whole=whole)
         if v.stride.known == _PAIRS and name != "half":
             return f"{self._helpers.gather_pairs(name, lanes, space)}({at})"
         return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
