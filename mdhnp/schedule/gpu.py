@@ -74,7 +74,9 @@ def with_vectors(access: AccessPattern, s: Schedule) -> Iterator[Schedule]:
     inner = max(access.combined, key=lambda d: s.local_tile[d])
     if width == 1 or s.private_tile[x] % width:
         return
-    padded = [copy and replace(copy, pad=width * access.turned(n)) for n, copy in enumerate(s.local_copies)]
+    # Rows that are written across the array's are in different banks.
+    copies = [(v.strides[c.order[-1]] != 1, c) for v, c in zip(access.h.inputs, s.local_copies, strict=True) if c]
+    padded = [replace(copy, pad=width * across) for across, copy in copies]
     s = replace(s, vector_dim=x, vector_width=width, local_copies=tuple(padded), stages=2)
     s = s.at(inner, local_tile=min(_DEEP, access.h.extents[inner]))
     if s.num_wi[y] % 2 == 0 and s.private_tile[y] * s.private_tile[x] == MOST_POINTS:
