@@ -19,7 +19,7 @@ from mdhnp.distributed import executor
 from mdhnp.distributed.choose import choose
 from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule import Schedule
+from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import candidates
@@ -114,12 +114,12 @@ def test_bits_are_those_of_every_schedule(device: Device, name: str) -> None:
     )  # which leave nothing free
 
 
-def drawn(h: Computation, device: Device, rng: np.random.Generator) -> Schedule:
-    """A random legal schedule of those that a search looks at."""
-    access = AccessPattern(h.last)
-    batch = sample(access, device.caps, 500, rng)
+def drawn(h: Computation, device: Device, rng: np.random.Generator, caps: DeviceCaps | None = None) -> Schedule:
+    """A random legal schedule of those that a search looks at, on this device or one with other capabilities."""
+    access, caps = AccessPattern(h.last), caps or device.caps
+    batch = sample(access, caps, 500, rng)
     for row in rng.permutation(len(batch)):
-        found = schedule(access, batch, int(row), device.caps)
+        found = schedule(access, batch, int(row), caps)
         found = in_fixed_order(h.last, found) if is_fixed(h) else found
         if is_legal(h, found, device.caps):
             return found
@@ -128,12 +128,13 @@ def drawn(h: Computation, device: Device, rng: np.random.Generator) -> Schedule:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_bits_are_those_of_gpus(device: Device, name: str) -> None:
-    """Schedules that are a GPU's default, on any device: work-items share tiles, accumulators, and chunks."""
+    """A GPU's default schedules, and random ones, on any device: work-items share tiles, accumulators, and chunks."""
     call, pinned = CALLS[name]
     gpu = replace(device.caps, kind="gpu", compute_units=16, registers=255, local_memory=1 << 15)
     stages = [s.mdhom for plan in mdhnp.explain(call).launches for s in staged(plan)]
     near = [[s for s in islice(candidates(h, gpu), 6) if is_legal(h, s, device.caps)] for h in stages]
-    for chosen in zip(*near, strict=False):
+    rng = np.random.default_rng(1)
+    for chosen in [*zip(*near, strict=False), *([drawn(h, device, rng, gpu) for h in stages] for _ in range(8))]:
         with mdhnp.config(schedule=chosen):
             assert bits(call) == pinned, chosen
     assert name == "scan" or any([s.work_items > 1 for found in near for s in found])

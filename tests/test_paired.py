@@ -31,7 +31,8 @@ def integers(shape: tuple[int, ...], dtype: str) -> Array:
     """Any integers, whose products wrap around, and the least and the greatest one."""
     rng, info = np.random.default_rng(0), np.iinfo(dtype)
     found = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
-    return np.where(rng.random(shape) < 0.2, np.where(found % 2 == 0, info.min, info.max).astype(dtype), found)
+    least, greatest = (np.array(n, dtype) for n in (info.min, info.max))
+    return np.where(rng.random(shape) < 0.2, np.where(found % 2 == 0, least, greatest), found)
 
 
 #: Subscripts and shapes.

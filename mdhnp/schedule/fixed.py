@@ -112,9 +112,11 @@ def _shared(h: MdHom, o: Order, s: Schedule, wanted: Schedule) -> Schedule:
     copied = any([c and not moved[n].isdisjoint(h.combined) for n, c in enumerate(s.local_copies)])
     each = s.num_wi[last]
     if copied and o.parts == 1:
-        inside = prod(o.chunk.values()) // o.chunk[split]
+        turn = o.lanes if split == last else 1  # of the accumulators, with whose first one each tile begins
+        inside = prod(o.chunk.values()) // o.chunk[split] * turn
         most = max(prod(wanted.local_tile[d] for d in h.combined) // inside, 1)
-        tile = _divisor(o.chunk[split], most, o.chunk[split] == h.extents[split])
+        turns = _divisor(-(-o.chunk[split] // turn), most, o.chunk[split] == h.extents[split])
+        tile = min(turns * turn, o.chunk[split])
         s = replace(s.at(split, local_tile=tile), stages=wanted.stages if tile < o.chunk[split] else 1)
     elif last == o.longest and not copied and _is_free(h) and not h.segments and not h.dims("ps"):
         chunks = -(-h.extents[last] // o.chunk[last])
