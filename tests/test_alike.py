@@ -182,7 +182,7 @@ def test_results_without_axes_are_numbers(host: str) -> None:
     assert found == [x.sum() for x in apart(20)]
 
 
-def test_bits_are_the_same_by_turns_and_devices(device: Device) -> None:
+def test_bits_are_the_same_on_all_devices(device: Device) -> None:
     rng = np.random.default_rng(0)
     arrays = [*rng.standard_normal((20, 50, 50), np.float32)]
     fused = mdhnp.fuse(lambda *xs: [x @ x for x in xs])

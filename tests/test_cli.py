@@ -28,7 +28,6 @@ from mdhnp.cli.cases import CASES, DTYPES, make
 from mdhnp.demo import timing
 from mdhnp.demo.timing import largest_error
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache import TuningCache
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.lookup import GENERATOR
@@ -229,7 +228,7 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     assert facts["device"] == "intel|Xeon|1" and facts["time"] == "12.3 ms"
     assert facts["measured"] == "3 schedules in all: 2 ok, 1 build"
     assert facts["times"] == "best 1.00 ms, median 501 ms, worst 1.00 s"
-    assert eval(facts["schedule"], {"Schedule": Schedule, "LocalCopy": LocalCopy}) == entry().schedule
+    assert eval(facts["schedule"], {n: getattr(mdhnp.tuning, n) for n in ("Schedule", "LocalCopy")}) == entry().schedule
     assert re.search(r"^j +5 +1 +1 +5 +1 +of 8$", shown, re.M)
     nothing = run("cache", "show", identifier_of(there), "--plot", known.path.parent / "x.png", status=2)
     assert "no measurements" in nothing.stderr

@@ -133,6 +133,7 @@ def test_bits_are_those_of_gpus(device: Device, name: str) -> None:
     gpu = replace(device.caps, kind="gpu", compute_units=16, registers=255, local_memory=1 << 15)
     stages = [s.mdhom for plan in mdhnp.explain(call).launches for s in staged(plan)]
     near = [[s for s in islice(candidates(h, gpu), 6) if is_legal(h, s, device.caps)] for h in stages]
+    assert all(near)
     rng = np.random.default_rng(1)
     for chosen in [*zip(*near, strict=False), *([drawn(h, device, rng, gpu) for h in stages] for _ in range(8))]:
         with mdhnp.config(schedule=chosen):

@@ -11,8 +11,7 @@ from mdhnp.errors import ARGUMENTS
 
 A, B, C, V = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)), np.ones(3)
 ARRAY = mdhnp.asarray(np.ones((2, 3)), device="cpu")
-MATRIX, OTHER = np.ones((2, 3)), np.ones((3, 2))
-ONE, TWO = mdhnp.cc, mdhnp.pw("add")
+MATRIX = np.ones((2, 3))
 ELEMENTWISE = [name for name, module in mdhnp.namespace.MODULES.items() if module.endswith(".elementwise")]
 PAIRS = [name for name in ELEMENTWISE if [*signature(getattr(mdhnp, name)).parameters] == ["x1", "x2"]]
 assert PAIRS

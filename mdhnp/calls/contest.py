@@ -65,7 +65,7 @@ class _Arm:
         self.plan, self.runs, self.ratio, self.known = plan, runs, ratio, ratio
         self.times: list[float] = []
         self.cut = False  # whether a turn was cut short after few samples
-        self.price = 0.0  # seconds that a turn is to lose at least
+        self.price = 0.0  # seconds that a turn is taken to lose, at least
 
     @property
     def seconds(self) -> float:

@@ -144,7 +144,7 @@ def _elements(h: MdHom) -> int:
 
 
 def _is_read_once(h: MdHom, terms: str, output: str) -> bool:
-    """Whether one einsum of real numbers takes the least time: of few points, and not in rows of a shorter sum."""
+    """Whether one einsum takes less time than sums of operands before it: of real numbers, few points and long rows."""
     if h.outputs[0].dtype.kind == "c" or h.points >= 2 * _elements(h):
         return False
     last = max(zip(terms.split(","), h.inputs, strict=True), key=lambda each: prod(each[1].shape))[0][-1:]

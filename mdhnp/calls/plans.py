@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # some of which load OpenCL
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
 
-#: Points up to which calls are brief: Python takes 1 µs to note one.
+#: Points up to which calls are brief: most take less than some tenths of a millisecond, and Python 1 µs to note one.
 _FEW = 1 << 18
 
 
@@ -51,7 +51,7 @@ class Leaf:
 
     @property
     def brief(self) -> bool:
-        """Whether calls take so little, some tenths of a millisecond at most, that they are noted several at a time."""
+        """Whether calls have so few points, and take so little, that one of several is noted."""
         return prod(self.mdhom.extents) <= _FEW
 
 

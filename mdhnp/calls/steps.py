@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # which load OpenCL
 Array = npt.NDArray[Any]
 
 #: Estimated seconds below which NumPy's function for several steps takes less time than launches of their kernels.
-_BRIEF = 1e-5
+_LAUNCHES = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class CallRequest:
             starts.append(begun)
         plan = self._in_steps(graph, starts)
         own = self.described.numpy
-        if own is not None and seconds_by_numpy(own) < _BRIEF and all([r.numpy is not None for r in requests]):
+        if own is not None and seconds_by_numpy(own) < _LAUNCHES and all([r.numpy is not None for r in requests]):
             plan.host = ByNumpy.of(replace(requests[-1], numpy=own), "it is brief").host
         whole = Start(plan) if call is None else lifecycle_of(requests, plan, State.KERNELS, call)
         return whole._replace(kept=all([each.kept for each in starts]))

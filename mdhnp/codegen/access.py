@@ -292,8 +292,8 @@ def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lan
 class TileLayout:
     """How the local tile of an input lies in local memory: order, extents and strides of the view's axes.
 
-    Along an axis with a block the coordinate is cut: the variables `steps` advance by whole blocks. Blocks are rows
-    that are `swizzled`, if they are.
+    Along an axis with a block the coordinate is cut: the variables `steps` advance by whole blocks. Where the tile is
+    `swizzled`, its blocks are such rows.
     """
 
     view: View
@@ -346,9 +346,10 @@ class TileLayout:
 
 
 def swizzled(rows: Index, column: Index, row: int, itemsize: int) -> Index:
-    """Where an element lies in rows of so many elements whose 16 bytes are in another order, of 8 rows; `rows` before.
+    """Return the offset, in elements, of an element of a swizzled row of `row` elements, each of `itemsize` bytes.
 
-    Of an address's bits those of 16 bytes in a row are exclusive or with those of 128 bytes.
+    `rows` is where the row begins, `column` where in it the element would be. The order of a row's 16 bytes repeats
+    after 8 rows: their number is exclusive or with as many bits of the address, from that of 128 bytes on.
     """
     wide = WIDEST // itemsize
     pieces, (piece, left) = row // wide, divided(column, wide)

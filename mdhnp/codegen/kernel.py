@@ -112,7 +112,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
 
 
 def _nothing(c: Context) -> list[str] | None:
-    """What a fixed order's sums of chunks begin with: also a negative zero stays what it is, as in the output."""
+    """Give literals with which a fixed order's sums of chunks begin: -0.0, which changes no sum; None for the usual."""
     if c.fixed is None or c.fixed.compensated or c.h.operator is None or c.h.operator.identity is None:
         return None
     sums = float_sums(c.h)

@@ -1,4 +1,4 @@
-"""What joins nests to a kernel: how several are in one, indices, and how a general one learns its sizes."""
+"""What a nest is told from outside: its place among others of a kernel, and the sizes that are a kernel's arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
 
 
 def index_at(index: Affine, point: Mapping[int, Index]) -> Index:
-    """An index of an access at a point."""
+    """Write an index of an access at a point, which has an index of the IR for each dimension that moves it."""
     total = constant(index.constant)
     for d in index.dims():
         total = total + point[d] * index.coefficients[d]

@@ -167,12 +167,12 @@ class Nest:
         return min(self.s.local_tile[d], self.chunk(d))
 
     def at_once(self, d: int) -> int:
-        """Chunks of a local tile, each of which some work-items accumulate."""
+        """Chunks of a local tile along a dimension, each of which work-items of its own accumulate."""
         return -(-self.s.local_tile[d] // self.chunk(d))
 
     @cached_property
     def chunks(self) -> int:
-        """The same of a work-group."""
+        """Chunks of a work-group's local tile, in all dimensions together."""
         return prod(map(self.at_once, self.combined))
 
     def sharing(self, d: int) -> int:
@@ -180,7 +180,7 @@ class Nest:
         return self.s.num_wi[d] // self.at_once(d)
 
     def neighbours(self, d: int) -> bool:
-        """Whether a work-item's points are neighbours: so it must be, or several of a tile are read at a time."""
+        """Whether a work-item's points are neighbours: where order counts, or several are read at once."""
         moved = [copy for v, copy in zip(self.h.inputs, self.s.local_copies, strict=True) if v.depends_on(d)]
         beside = d != self.s.vector_dim and {d, self.s.vector_dim} <= {*self.kept}
         return self.ordered(d) or bool(self.fixed and beside and all(moved))
@@ -327,7 +327,7 @@ class Nest:
         return tuple([v for v, copy in zip(self.h.inputs, self.copies, strict=True) if copy is None])
 
     def tile_range(self, d: int) -> tuple[Index, Index]:
-        """The same of those that are accumulated before others: all, or a chunk's."""
+        """Where local tiles begin and end that are accumulated before others: a work-group's, or a chunk's."""
         begin, end = self.group_range(d)
         if self.chunk(d) > self.s.local_tile[d]:
             begin, whole = self.chunk_begin(d), self.h.extents[d] % self.chunk(d) == 0

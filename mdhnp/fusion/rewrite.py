@@ -80,7 +80,7 @@ def rewriting(
     each = [rule for rule in rules if rule != ALIKE]
     others, own = [rule for rule in each if rule not in of_rows], [rule for rule in each if rule in of_rows]
     orders = dict.fromkeys([tuple(others), tuple(each), (*others, *own)])
-    # What is alike is put together last, or first: other rules make what cannot be put together, or one is cheaper.
+    # Steps that are alike become one last, since steps made of several do not; or first, where that is cheaper.
     alike = [ALIKE] if ALIKE in rules else []
     works = [_Work(still, price).apply(order, alike) for order in orders]
     if alike and any(ALIKE.found(still)):
@@ -122,7 +122,7 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
 
 
 def on_gpu(found: Rewriting, machine: Machine) -> Rewriting:
-    """Rewrite further for a GPU, where a launch costs more than copies of what many of them read."""
+    """Give a rewriting for a GPU: steps that are alike become one where that, with copies, takes less time."""
     if found.name in (NONE, f"without {ALIKE}"):
         return found
     more = rewriting(found.after, (ALIKE,), partial(cost_on_gpu, machine=machine))

@@ -74,7 +74,7 @@ def paired(h: Computation) -> tuple[Stage, ...]:
 
 
 def _alone(h: MdHom, extents: tuple[int, ...], pair: Sequence[View], result: View, dims: Collection[int]) -> MdHom:
-    """The sums of products of pairs of one factor, which moves with some dimensions."""
+    """Give the MDH that sums the products of pairs of terms of one factor, which the dimensions `dims` move."""
     shorter = tuple([n if d in dims else 1 for d, n in enumerate(extents)])
     scalar = trace(np.multiply, [v.dtype for v in pair])
     found = replace(h, extents=shorter, inputs=tuple(pair), scalar=scalar, outputs=(result,))
@@ -95,7 +95,7 @@ def _is_product(h: MdHom) -> bool:
 
 
 def _moved(view: View, d: int, start: int) -> View:
-    """The same from another point of a dimension on."""
+    """Give a view of the same array from point `start` of a dimension on."""
     return view.indexed(lambda i: replace(i, constant=i.constant + start * i.coefficients[d]))
 
 

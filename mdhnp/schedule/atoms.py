@@ -115,6 +115,7 @@ class Atom:
 
     @property
     def double(self) -> bool:
+        """Whether it multiplies float64."""
         return self.operand == "float64"
 
     @property

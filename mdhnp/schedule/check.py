@@ -107,7 +107,7 @@ def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
 def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None) -> None:
     """Raise IllegalSchedule where types, ranges or orders are wrong whatever is computed, also in nested schedules.
 
-    Dimensions and inputs are as many as its own first fields say where no numbers of them are given.
+    Without `rank` or `inputs`, how many dimensions or inputs there are is what its own fields say.
     """
     for name in ("num_wg", "num_wi", "local_tile", "private_tile", "local_copies", "private_copies", "steps"):
         require(isinstance(getattr(s, name), tuple), f"{name}: {getattr(s, name)!r} is no tuple")

@@ -22,7 +22,7 @@ _BYTES = 64
 _REUSED = 16
 #: Terms of a chunk of sums of columns, if they are not too many chunks.
 _FEW = 32
-#: Work-items of a group that are made up for by those of kept dimensions.
+#: Work-items of a group, where the wanted schedule has as many: if the order leaves fewer, kept dimensions get more.
 _ITEMS = 128
 #: Parts of few results' reductions, one a work-group, and terms from which on they have several.
 _PARTS, _LONG = 64, 1 << 17
@@ -103,9 +103,9 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
 
 
 def _shared(h: MdHom, o: Order, s: Schedule, wanted: Schedule) -> Schedule:
-    """Return the schedule with what several work-items make of a chunk, or of several chunks.
+    """Return the schedule with several work-items, as the wanted one has them.
 
-    They copy a chunk's points tile by tile, or each of them has its own chunk, of which it reads some points ahead.
+    They share a chunk, whose points they copy tile by tile, or have a chunk each, of which they read some points ahead.
     """
     last, split = h.combined[-1], next((d for d in h.combined if o.chunk[d] > 1), h.combined[-1])
     moved = AccessPattern(h).depends
@@ -134,7 +134,7 @@ def _shared(h: MdHom, o: Order, s: Schedule, wanted: Schedule) -> Schedule:
 
 
 def _divisor(n: int, most: int, any_will: bool = False) -> int:
-    """The largest divisor of a number up to another one, or any number."""
+    """Return the largest number up to `n` and `most` that divides `n`, or need not if `any_will`."""
     return min(n, most) if any_will else next(d for d in range(min(n, most), 0, -1) if n % d == 0)
 
 

@@ -194,6 +194,7 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
 
 
 def _waits(body: st.Body) -> list[st.WaitProducts]:
+    """Give all waits for products in a body, and in bodies inside of it."""
     found = [s for s in body if isinstance(s, st.WaitProducts)]
     return found + [s for one in body for inner in bodies(one) for s in _waits(inner)]
 

@@ -316,7 +316,7 @@ class WideProducts:
 class WaitProducts:
     """The work-item waits until no more than so many of its :class:`WideProducts`, the last ones, are under way.
 
-    Nobody else may know that `sums` change until then: compilers do not.
+    Compilers do not know that `sums` change until then: nothing that uses them is to be moved before.
     """
 
     pending: int = 0

@@ -39,7 +39,7 @@ class Buffer:
     #: Whether float16 takes two bytes in local memory, too: only what is copied there has them so, and what loads
     #: matrices.
     packed: bool = False
-    #: Whether it begins where its longest vectors may.
+    #: Whether it begins at a multiple of 16 bytes in local memory, so that aligned vectors are loaded whole.
     aligned: bool = False
     #: Not 0 where it is a nest's among several: meanwhile nobody accesses an element that another work-item writes.
     phase: int = field(default=0, compare=False)

@@ -149,7 +149,7 @@ def wide_product(
 ) -> str:
     """Ask for a function that adds to pairs of elements of C, or subtracts from them what is `minus`.
 
-    It takes these, then the elements of A, or, if it is `left_turned` or not, where A lies, and where B lies.
+    It takes these, then the elements of A, where `left_turned` is None, or else where A lies, and where B lies.
     """
     name, columns, held = _TYPES[atom.result], 4 * pairs, left_turned is None
     sums = [f"s{n}" for n in range(2 * pairs)]

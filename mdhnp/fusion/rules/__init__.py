@@ -1,4 +1,7 @@
-"""The rules, grouped by what they are about, in the order in which they are tried."""
+"""The rules, grouped by what they are about, in the order in which they are tried.
+
+ALIKE is tried where none of the others helps any more, and once before all of them (`rewrite.rewriting`).
+"""
 
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import alike, beside, maps, online, rows

@@ -1,4 +1,4 @@
-"""Steps alike: those that differ in what they read only are one step, whose first dimension is the number of each."""
+"""Steps alike: steps that differ only in what they read become one, whose first dimension counts them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,9 +22,10 @@ _MOST = 60
 
 
 def _alike(graph: Graph) -> Iterator[Match]:
-    """Steps that compute the same of what they read, and do not need each other: at first those that share some of it.
+    """Matches: steps that compute the same of what they read, and do not need each other; first those that share some.
 
-    Steps that as many others have to come before do not need each other.
+    `before` is how many steps, one after the other, have to come before each at most: it differs for two of which one
+    needs the other.
     """
     groups: dict[object, list[int]] = {}
     before = list[int]()
@@ -45,14 +46,17 @@ def _alike(graph: Graph) -> Iterator[Match]:
 
 
 def _meaning(h: MdHom) -> object:
-    """What is computed, of boxes of such shapes: equal for steps that differ in where these are."""
+    """All of a step but where in arrays the boxes begin that it reads: equal for steps that are alike."""
     inputs = [(v.dtype, v.boundary, v.fill, shape, from_low) for v in h.inputs for _, shape, from_low in (_box(h, v),)]
     outputs = [(v.dtype, v.shape, v.accesses) for v in h.outputs]
     return h.extents, h.combine, h.scalar, h.finish, h.nested, h.precision, (*inputs,), (*outputs,)
 
 
 def _box(h: MdHom, view: View) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Access, ...]]:
-    """Where the box that is read of an array begins, its shape, accesses to it; of one with a boundary all of it."""
+    """Give the smallest box that holds all that is read of an array: its first indices, shape, and accesses to it.
+
+    Of an array with a boundary it is all of the array.
+    """
     if view.boundary is not None:
         return (0,) * len(view.shape), view.shape, view.accesses
     ends = [[*zip(*[i.span(h.extents) for i in axis], strict=True)] for axis in zip(*view.accesses, strict=True)]
@@ -76,7 +80,7 @@ def makes_fewer(graph: Graph, match: Match) -> bool:
 
 
 class _Read(NamedTuple):
-    """What a step reads: of a value, seen so, a box that begins there."""
+    """What a step reads: the number of a value, how its array lies in memory, and where in it the box begins."""
 
     value: int
     array: View
@@ -90,7 +94,7 @@ def _read(graph: Graph, match: Match, k: int) -> tuple[_Read, ...]:
 
 
 def _distances(reads: Sequence[_Read]) -> list[int] | None:
-    """How far apart along each axis boxes of one array are, by turns; None where they are not."""
+    """Elements along each axis from one box to the next, where all are of one array at equal distances; else None."""
     low = reads[0].low
     steps = [b - a for a, b in zip(low, reads[1].low, strict=True)]
     by_turns = [
@@ -100,7 +104,7 @@ def _distances(reads: Sequence[_Read]) -> list[int] | None:
 
 
 def _copied(reads: Sequence[_Read], shape: Sequence[int]) -> Step:
-    """The step that copies boxes of a shape, one after the other along a first axis."""
+    """Give the step that copies boxes of a shape, one after the other along a first axis."""
     shape = (len(reads), *shape)
     rank, recorder = len(shape), Recorder()
     all_reads, found = Reads(rank), list[Symbol]()
@@ -116,7 +120,7 @@ def _copied(reads: Sequence[_Read], shape: Sequence[int]) -> Step:
 
 
 def _one_of(values: Sequence[Symbol], which: Any, begin: int = 0) -> Any:
-    """Record one of some values: that of an index."""
+    """Record the one of some values whose number, from `begin` on, is the value `which`: by a tree of comparisons."""
     if len(values) == 1:
         return values[0]
     half = len(values) // 2
@@ -125,6 +129,7 @@ def _one_of(values: Sequence[Symbol], which: Any, begin: int = 0) -> Any:
 
 
 def _as_one(graph: Graph, match: Match) -> Graph:
+    """Give the graph in which the first of the steps computes all; in place of others stand copies of operands."""
     first, count, h = match[0], len(match), graph.mdhom(match[0])
     rank, inputs, values = h.rank + 1, list[View](), list[int]()
     new: dict[int, Step | None] = dict.fromkeys(match)
@@ -138,13 +143,12 @@ def _as_one(graph: Graph, match: Match) -> Graph:
             n = copied.setdefault(reads, match[1 + len(copied)])  # a step that goes: its number is free
             new[n], value = _copied(reads, shape), graph.firsts[n]
             accesses = [(Affine.of(0, rank), *_with_first(access, [0] * len(shape))) for access in in_box]
-            view = replace(view, shape=(count, *shape), strides=row_major((count, *shape)), offset=0)
+            view = _stacked(replace(view, shape=shape), count, ())
         inputs.append(replace(view, accesses=tuple(accesses)))
         values.append(value)
     outputs = [
-        _stacked(v, count, [(Affine.of(0, rank), *_with_first(a, [0] * len(a))) for a in v.accesses])
-        for v in h.outputs
-    ]  # fmt: skip
+        _stacked(v, count, [(Affine.of(0, rank), *_with_first(a, [0] * len(a))) for a in v.accesses]) for v in h.outputs
+    ]
     new[first] = Step(
         replace(
             h, extents=(count, *h.extents), combine=(CC, *h.combine), scalar=_shifted(h.scalar), inputs=tuple(inputs),
@@ -158,6 +162,7 @@ def _as_one(graph: Graph, match: Match) -> Graph:
     }
 
     def seen(step: Step, value: int, view: View) -> View:
+        """Give a reader's view of what was one step's result, in the results of all."""
         which = replace(unit(step.mdhom.rank), constant=place[value][1])
         return _stacked(view, count, [(which, *access) for access in view.accesses])
 
@@ -172,26 +177,24 @@ def _as_one(graph: Graph, match: Match) -> Graph:
 
 
 def _stacked(view: View, count: int, accesses: Sequence[Access]) -> View:
-    """Give a view of so many arrays, one behind the other, in place of one of them."""
+    """Give a C-contiguous view of `count` arrays along a new first axis, in place of the view of one of them."""
     shape = (count, *view.shape)
     return replace(view, shape=shape, strides=row_major(shape), offset=0, accesses=tuple(accesses))
 
 
 def _with_first(access: Access, steps: Sequence[int]) -> Access:
-    """Give an access where there is one dimension more, the first, which moves it by so much along each axis."""
-    return tuple([
-        replace(i, coefficients=(step, *i.coefficients)) for i, step in zip(access, steps, strict=True)
-    ])  # fmt: skip
+    """Give an access of a new first dimension, which moves it by so many elements (`steps`) along each axis."""
+    return tuple([replace(i, coefficients=(n, *i.coefficients)) for i, n in zip(access, steps, strict=True)])
 
 
 def _shifted(f: Function) -> Function:
-    """Give a function where there is one dimension more, the first."""
+    """Give a function whose indices are of dimensions behind a new first one."""
     return f.substituted(index=lambda s: replace(s, position=s.position + 1))
 
 
 ALIKE = Rule(
     "(F(x₀), …, F(xₙ)) = map(F)(x₀, …, xₙ)",
-    "Lewis et al., “Automatic Horizontal Fusion for GPU Kernels”; PyTorch's `vmap`, JAX's batching",
+    "Li et al., “Automatic Horizontal Fusion for GPU Kernels”; PyTorch's `vmap`, JAX's batching",
     _alike,
     (known, read_by_single_steps, makes_fewer),
     _as_one,

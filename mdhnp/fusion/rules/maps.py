@@ -27,8 +27,8 @@ from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
 
-#: Maps of a chain at most, and elements that what is read again and again loads: of more, compiling takes longer than
-#: they win.
+#: Maps of a chain, at most: of more, compiling takes longer than they win. And elements that a map loads for each one
+#: that it gives, at most, where readers would compute these several times.
 _MOST, _LOADS = 8, 16
 
 
@@ -43,7 +43,7 @@ def _into_readers(graph: Graph, match: Match) -> Graph:
 
 
 def loads_few(graph: Graph, match: Match) -> bool:
-    """The first step loads few elements for each of its own, or none of these is read again by the same step."""
+    """The first step loads few elements for each that it gives, or no reader has more points than it has."""
     (n,) = match
     h, most = graph.mdhom(n), max([graph.steps[m].mdhom.points for m in graph.followers(n)], default=0)
     return len(h.accesses) <= _LOADS or most <= h.points

@@ -204,7 +204,10 @@ class Bench:
 
 
 def _failed(schedule: Schedule, error: Exception) -> Measurement:
-    """Give what is known of a schedule that did not compile, or did not run; an illegal one's second kernel is."""
+    """Give the measurement of a schedule that did not compile, or did not run.
+
+    One is illegal where its second kernel is, which only the generator sees.
+    """
     known: dict[type[Exception], Status] = {IllegalSchedule: "illegal", BuildError: "build"}
     return Measurement(schedule, None, known.get(type(error), "crash"), str(error)[:500])
 

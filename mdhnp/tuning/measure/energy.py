@@ -13,12 +13,13 @@ from mdhnp.runtime.devices import Device
 
 #: Where the counters of processors are.
 POWERCAP = Path("/sys/class/powercap")
-#: Steps of a counter for which one computation is repeated, and seconds, at least; and at most where it takes no steps.
+#: Changes of a counter for which a computation is repeated, and seconds, at least; and seconds at most, where it stands
+#: still. Ten changes of an H200's counter take a second.
 _STEPS, _SECONDS, _PATIENCE = 10, 0.2, 2.0
 
 
 class EnergyCounters(NamedTuple):
-    """What reads the counters of a device, what each goes up to before it begins anew, and the joules of one."""
+    """What reads the counters of a device, the number after which each begins at 0 again, and the joules of a count."""
 
     read: Callable[[], list[int]]
     ends: list[int]

@@ -29,8 +29,8 @@ Size = int | Sequence[int] | Callable[..., int | Sequence[int]]
 
 #: A kernel that takes so many times as long as the fastest one before it is not timed again.
 _CUT_OFF = 2.0
-#: Seconds that launches take together between two looks at the energy, which last 4 ms on an H200 (driver 580), and
-#: the most of them.
+#: Seconds that launches take together between two looks at the energy, and the most launches. A look takes 4 ms on an
+#: H200 (NVML, driver 580), and what the board takes meanwhile is counted, too.
 _TOGETHER, _MOST = 2e-2, 1000
 
 #: What a cost may be made of, and the cost of one of these alone.

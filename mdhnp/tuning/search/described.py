@@ -20,17 +20,18 @@ from mdhnp.schedule.general import adapt
 from mdhnp.tuning.search.parameters import Configuration, Parameter, Space, parameter
 from mdhnp.tuning.search.search import Told
 from mdhnp.tuning.search.space import schedule
-from mdhnp.tuning.search.techniques import ModelGuided, Technique
+from mdhnp.tuning.search.techniques import REPEATED, ModelGuided, Technique
 
-#: Fields with a value for each dimension, for each input, and for all of them.
+#: Fields of a schedule that a parameter can be: with a value for each dimension, for each input, and for all of them.
 _SIZES, _COPIES = ("num_wg", "num_wi", "local_tile", "private_tile"), ("local_copies", "private_copies")
 _OTHERS = ("vector_dim", "vector_width", "results", "combine_on", "combine_every", "stages", "streamed", "atom")
-#: Configurations in a row that give no new schedule: then there are no others.
-_IN_VAIN = 1000
 
 
 class SpaceSearch(Told):
-    """Proposes what a technique does, of schedules for one stage in canonical form; `start` is measured first."""
+    """Proposes schedules for one stage in canonical form that a technique finds in a space; `start` is measured first.
+
+    Without a space it is the usual one, without a technique the model-guided one.
+    """
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class SpaceSearch(Told):
         if not self._asked:
             self._asked[self._start] = None
             return self._start
-        for _ in range(_IN_VAIN):
+        for _ in range(REPEATED):
             if (configuration := self._technique.ask()) is None:
                 break
             self._last, found = configuration, self._of(configuration)
@@ -104,7 +105,7 @@ class SpaceSearch(Told):
 
 
 def _usual(h: Computation, caps: DeviceCaps, start: Schedule) -> Iterator[Parameter]:
-    """Give what a space has that nobody described: tiles in powers of two or whole, copies, and who shares the work.
+    """Give the parameters of the usual space: tiles in powers of two or whole, copies, work-groups or work-items.
 
     On a CPU work-groups share the longest dimension, on a GPU work-items share all, and a local tile is their step but
     for reductions.

@@ -9,13 +9,10 @@ from typing import Any
 from mdhnp.documentation import public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
-from mdhnp.tuning.search.techniques import ModelGuided, Technique
+from mdhnp.tuning.search.techniques import REPEATED, ModelGuided, Technique
 
 #: A number, or a tuple of numbers.
 Cost = Any
-
-#: A technique that has asked for so many known configurations in a row finds nothing new.
-_REPEATED = 1000
 
 
 class InvalidConfiguration(RuntimeError):
@@ -148,7 +145,7 @@ class _Search:
         if start is not None:
             self._technique.tell(start, self._number(self._evaluated(start)))
         repeated = 0
-        while repeated < _REPEATED and not self._abort.reached(self._progress()):
+        while repeated < REPEATED and not self._abort.reached(self._progress()):
             configuration = self._technique.ask()
             if configuration is None:
                 return

@@ -50,6 +50,7 @@ _BUILDERS, _GPU_BUILDERS = 4, 8
 _searching = process.lock(reentrant=False)
 _searcher: int | None = None
 
+#: Makes the search of a stage in a user's space, of the stage, the device, the first schedule and a seed.
 _Described = Callable[[Computation, DeviceCaps, Schedule, int], SpaceSearch]
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -161,8 +162,7 @@ class _Tuning:
 
     def __init__(
         self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None,
-        seed: int, abort: Abort | None,
-        described: _Described | None,
+        seed: int, abort: Abort | None, described: _Described | None,
     ) -> None:  # fmt: skip
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)

@@ -26,6 +26,8 @@ _FIRST, _EXPLORE, _PARENTS, _LISTED, _LEARNT = 10, 0.1, 5, 60, 150
 _LENGTHS, _NOISE = (0.15, 0.4, 1.0), 1e-2
 #: How far a step goes: at most, and how many powers of ten less at least.
 _STEP, _FINER = 0.3, 1.5
+#: A technique that has asked for so many known configurations in a row finds nothing new.
+REPEATED = 1000
 
 
 class Technique(Protocol[C]):
