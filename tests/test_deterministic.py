@@ -145,7 +145,8 @@ def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytes
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     (found,) = mdhnp.tune(mdhnp.matmul, A, B, budget=3.0, evaluations=6, progress=False)
     assert found.mdhom.precision == "fixed"
-    assert {m.status for m in found.measurements} <= {"ok", "slow", "hang"}  # that is where others are busy
+    others_busy = {"hang"} if device.kind == "gpu" else set()
+    assert {m.status for m in found.measurements} <= {"ok", "slow"} | others_busy
     assert len(found.measurements) > 1
     assert all(in_fixed_order(found.mdhom, m.schedule) == m.schedule for m in found.measurements)
     assert bits(CALLS["product"][0]) == CALLS["product"][1]

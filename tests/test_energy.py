@@ -136,3 +136,9 @@ def test_a_kernel_is_tuned_for_energy(device: Device, monkeypatch: pytest.Monkey
     joules, seconds = found.cost
     assert joules >= 0.9 * 3 * seconds > 0, "launches one after the other take their time at least"
     assert joules < 0.02, "that of one launch, not of those that are counted together"
+
+
+def test_kernels_say_at_once_that_energy_is_not_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(RuntimeError, match="^energy: "):
+        kernel("__kernel void none(__global int *x) {}", "none", [np.zeros(1, np.int32)], 1, objective="energy")

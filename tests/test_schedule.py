@@ -244,6 +244,7 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("float64: the device has no double", DOUBLE, {}, {"fp64": False}),
     ("local_copies: input 0 has pad -1", GEMM, {"local_copies": (LocalCopy((0, 1), pad=-1), None)}, {}),
     ("local_copies: input 0 has pad 1", GEMM, {"local_copies": (LocalCopy((0, 1), (0,), 1), None)}, {}),
+    ("local_copies: input 0 has pad False", GEMM, {"local_copies": (LocalCopy((0, 1), pad=False), None)}, {}),
     # tiles that are copied ahead
     ("stages: 0 is no number", GEMM, {"stages": 0}, {}),
     ("combine_every: 0 is no number", GEMM, {"combine_every": 0}, {}),

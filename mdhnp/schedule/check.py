@@ -146,7 +146,9 @@ def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None
             blocked = _are_integers(copy.blocked) and {*copy.blocked} <= {*copy.order}
             require(blocked, f"local_copies: input {n} blocks an axis it has not, in {copy.blocked!r}")
             require(len({*copy.blocked}) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
-            padded = copy.pad == 0 or (_is_size(copy.pad) and bool(copy.order) and not copy.blocked)
+            padded = type(copy.pad) is int and (
+                copy.pad == 0 or (copy.pad > 0 and bool(copy.order) and not copy.blocked)
+            )
             require(padded, f"local_copies: input {n} has pad {copy.pad}, for blocks or less than none")
     for kind, others in (("steps", s.steps), ("second", () if s.second is None else (s.second,))):
         for other in others:  # what they are for is not known here; their own fields must agree all the same
