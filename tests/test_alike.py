@@ -12,7 +12,7 @@ from test_fusion import equal
 
 import mdhnp
 from mdhnp.cost import usual
-from mdhnp.fusion.rewrite import Rewriting, on_gpu, rewriting
+from mdhnp.fusion.rewrite import Rewriting, on_gpu, rewriting, rewritings
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.alike import ALIKE
 from mdhnp.runtime.handle import Device
@@ -106,6 +106,8 @@ def test_products_of_separate_matrices_take_three_launches_on_gpus(size: int) ->
     arrays = [np.empty((size, size), np.float32) for _ in range(64)]
     found = rewritten_for_gpu(lambda *m: [a @ b for a, b in zip(m[:32], m[32:], strict=True)], *arrays)
     assert len(found.after.steps) == 3
+    searched = {name: len(r.after.steps) for name, r in rewritings(found.before, usual("gpu", 132)).items()}
+    assert searched["all rules"] == 3 and 32 in searched.values()
     assert len(rewritten_for_gpu(lambda w, *m: [a @ w for a in m], *arrays[:33]).after.steps) <= 2
     assert len(rewritten_for_gpu(lambda s: [a @ a for a in s], np.empty((32, size, size))).after.steps) == 1
 

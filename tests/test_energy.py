@@ -140,5 +140,5 @@ def test_a_kernel_is_tuned_for_energy(device: Device, monkeypatch: pytest.Monkey
 
 def test_kernels_say_at_once_that_energy_is_not_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(RuntimeError, match="^energy: "):
+    with pytest.raises(RuntimeError, match=r"^energy: "):
         kernel("__kernel void none(__global int *x) {}", "none", [np.zeros(1, np.int32)], 1, objective="energy")

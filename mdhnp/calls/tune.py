@@ -88,7 +88,7 @@ class Tuning:
 
     def tune_rewritings(self, call: Callable[[], Any], graph: Graph, device: Device) -> None:
         """Time a call for each way of rewriting a graph in it, tune those that may be the fastest, keep the times."""
-        names = [*rewritings(graph)]
+        names = [*rewritings(graph, device.caps.machine if device.kind == "gpu" else None)]
         if self._stopped or len(names) < 2:
             return
         times, asked, tuned = dict[str, float](), dict[str, list[Request]](), set[str]()

@@ -151,16 +151,18 @@ def all_apart(graph: Graph, stays: Callable[[Computation], bool]) -> Graph:
     return expanded(graph, steps)
 
 
-def rewritings(graph: Graph) -> dict[str, Rewriting]:
+def rewritings(graph: Graph, gpu: Machine | None = None) -> dict[str, Rewriting]:
     """Rewrite a graph in several ways, to be measured: by all rules, without each of those that help, and by none.
 
+    A `gpu` is the one that is to compute it, if it is one.
     What costs decide is left to them but for one rule at a time: it cannot be left out here and applied there.
     """
-    whole = rewriting(graph)
+    finished = (lambda found: found) if gpu is None else partial(on_gpu, machine=gpu)
+    whole = finished(rewriting(graph))
     names = [*dict.fromkeys([f"without {applied.rule}" for applied in whole.applied]), NONE]
     found = {whole.after: whole}
     for name in names if whole.applied else ():
-        other = rewriting_of(graph, name)
+        other = finished(rewriting_of(graph, name))
         # Of ways that are the same, as where the only rule is left out, the simplest name stays.
         if other.after not in found or found[other.after] is not whole:
             found[other.after] = other
