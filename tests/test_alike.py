@@ -40,6 +40,8 @@ EACH: dict[str, Callable[[Any, Any], Any]] = {
     "its index": lambda x, w: mdhnp.md_hom(lambda v: v + mdhnp.index(1), {"i": cc, "j": cc}, "x[i,j] -> y[i,j]")(x),
     "rows elsewhere": lambda x, w: x[np.array([2, 0, 1])],
     "nothing": lambda x, w: x[:0] @ w,
+    "two boxes": lambda x, w: x[:1, :2] * x[:2, :1],
+    "itself and a box in it": lambda x, w: x - x[:1, :1],
 }  # fmt: skip
 
 

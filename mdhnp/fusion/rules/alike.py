@@ -80,17 +80,18 @@ def makes_fewer(graph: Graph, match: Match) -> bool:
 
 
 class _Read(NamedTuple):
-    """What a step reads: the number of a value, how its array lies in memory, and where in it the box begins."""
+    """What a step reads: the number of a value, how its array lies in memory, the box's first indices, and its shape."""
 
     value: int
     array: View
     low: tuple[int, ...]
+    shape: tuple[int, ...]
 
 
 def _read(graph: Graph, match: Match, k: int) -> tuple[_Read, ...]:
     """What each step reads as one of its inputs."""
     reads = [(graph.mdhom(n), *graph.steps[n].reads[k]) for n in match]
-    return tuple([_Read(value, view.array, _box(h, view)[0]) for h, value, view in reads])
+    return tuple([_Read(value, view.array, *_box(h, view)[:2]) for h, value, view in reads])
 
 
 def _distances(reads: Sequence[_Read]) -> list[int] | None:
@@ -103,12 +104,12 @@ def _distances(reads: Sequence[_Read]) -> list[int] | None:
     return steps if [*reads] == by_turns else None
 
 
-def _copied(reads: Sequence[_Read], shape: Sequence[int]) -> Step:
-    """Give the step that copies boxes of a shape, one after the other along a first axis."""
-    shape = (len(reads), *shape)
+def _copied(reads: Sequence[_Read]) -> Step:
+    """Give the step that copies boxes of one shape, one after the other along a first axis."""
+    shape = (len(reads), *reads[0].shape)
     rank, recorder = len(shape), Recorder()
     all_reads, found = Reads(rank), list[Symbol]()
-    for value, array, low in reads:
+    for value, array, low, _ in reads:
         access = tuple([Affine.of(a, rank, n) for a, n in enumerate(low, 1)])
         number = all_reads.number(value, replace(array, boundary=None, fill="0"), access, in_place(rank))
         found.append(recorder.add(Instruction("param", (), array.dtype, number)))
@@ -141,7 +142,7 @@ def _as_one(graph: Graph, match: Match) -> Graph:
             accesses = [_with_first(access, steps) for access in view.accesses]
         else:
             n = copied.setdefault(reads, match[1 + len(copied)])  # a step that goes: its number is free
-            new[n], value = _copied(reads, shape), graph.firsts[n]
+            new[n], value = _copied(reads), graph.firsts[n]
             accesses = [(Affine.of(0, rank), *_with_first(access, [0] * len(shape))) for access in in_box]
             view = _stacked(replace(view, shape=shape), count, ())
         inputs.append(replace(view, accesses=tuple(accesses)))
