@@ -80,7 +80,7 @@ def makes_fewer(graph: Graph, match: Match) -> bool:
 
 
 class _Read(NamedTuple):
-    """What a step reads: the number of a value, how its array lies in memory, the box's first indices, and its shape."""
+    """What a step reads: the number of a value, how its array lies in memory, the box's first indices and its shape."""
 
     value: int
     array: View
