@@ -99,11 +99,12 @@ def test_what_is_not_of_schedules_is_an_error() -> None:
         searched(h, CAPS, space(parameter("local_tile_0", [71, 71.0])))
     with pytest.raises(mdhnp.IllegalSchedule, match="vector_width: 3 is none of 1, 2, 4, 8, 16"):
         searched(h, CAPS, space(parameter("vector_width", [3])))
+    assert len(searched(h, CAPS, space(parameter("stages", [1, 2])))) == 1, "the default one"
 
 
 def test_a_call_is_tuned_so(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
-    every = space(parameter("local_tile_2", [7, 14, 35]), parameter("num_wg_0", [1]))
+    every = space(parameter("local_tile_2", np.array([7, 14, 35])), parameter("num_wg_0", [1]))
     with mdhnp.config(host="never"):
         (found,) = mdhnp.tune(
             mdhnp.matmul, a, b, space=every, technique=Exhaustive, abort=duration(60), budget=60.0, progress=False
@@ -114,6 +115,16 @@ def test_a_call_is_tuned_so(device: Device) -> None:
     assert {m.status for m in others} <= {"ok", "slow"} and len(others) >= 2
     assert all(m.schedule == replace(m.schedule, num_wi=start.schedule.num_wi) for m in others)
     assert used == (found.schedule,)
+
+
+def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Device) -> None:
+    a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
+    both = mdhnp.fuse(lambda x, w: (np.cumsum(x @ w, axis=0), np.cumsum(x, axis=1)))
+    every = space(parameter("num_wg_2", [1]))
+    found = mdhnp.tune(both, a, b, space=every, budget=1.0, abort=evaluations(1), progress=False)
+    assert found and all([one.mdhom.rank > 2 for one in found])
+    with pytest.raises(ValueError, match="'num_wg_3' is none of"):
+        mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
 
 
 @pytest.mark.parametrize("given", [{"space": 3}, {"space": {"local_tile_0": [1]}}, {"technique": "random"}])

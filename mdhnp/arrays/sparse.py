@@ -94,7 +94,8 @@ class SparseArray:
 
     def __setattr__(self, name: str, *_: Any) -> NoReturn:
         """Raise AttributeError: kernels read where the indices say, which were looked at once."""
-        raise AttributeError(f"{name} of a SparseArray cannot be assigned; make another one of SciPy's matrix")
+        instead = "put numbers into data[...]" if name == "data" else "make another one of SciPy's matrix"
+        raise AttributeError(f"{name} of a SparseArray cannot be assigned; {instead}")
 
     __delattr__ = __setattr__
 

@@ -23,7 +23,7 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
-from mdhnp.tuning.search.described import SpaceSearch
+from mdhnp.tuning.search.described import SpaceSearch, unknown_names
 from mdhnp.tuning.search.family import share
 from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
@@ -49,7 +49,8 @@ class Tuning:
         progress: bool | None = None,
         beside: Sequence[Device] = (),
         abort: Abort | None = None,
-        described: Callable[..., SpaceSearch] | None = None,
+        space: Space | None = None,
+        technique: Any = None,
     ) -> None:
         self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
@@ -59,11 +60,14 @@ class Tuning:
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
-        self._how = budget, evaluations, seed, progress, beside, abort, described
+        steered = space is not None or technique is not None
+        described = partial(SpaceSearch, space=space, technique=technique) if steered else None
+        self._how, self._space = (budget, evaluations, seed, progress, beside, abort, described), space
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
-        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
+        stages = [(s.mdhom, r.device) for r in requests for s in staged(r)]
+        for h, device in [each for each in stages if self._has_names(each[0])] or stages:
             if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device
@@ -75,6 +79,10 @@ class Tuning:
         for request in requests:
             if not self._stopped:
                 settle(request)
+
+    def _has_names(self, h: Computation) -> bool:
+        """Whether a stage's schedules have all that the space names: others of the call are left as they are."""
+        return self._space is None or not unknown_names(h, self._space)
 
     def share(self) -> None:
         """Have stages that differ in sizes only share what was found for them, for sizes near to theirs."""
@@ -172,7 +180,8 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     abort="Abort, optional: What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.",
     space="Space, optional: Which schedules are tried beside the default one, as :func:`mdhnp.tuning.space` describes "
     "them: parameters have names of fields of a :class:`mdhnp.tuning.Schedule`, with the number of the dimension or "
-    "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. By default all.",
+    "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. Of several stages "
+    "those are tuned that have all of these fields. By default all schedules.",
     technique="callable, optional: What proposes schedules, as :func:`mdhnp.tuning.tune` takes it. By default the cost "
     "model and what was measured do, and of a `space` :class:`mdhnp.tuning.ModelGuided`.",
     returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
@@ -214,10 +223,8 @@ def tune(
         raise TypeError(f"tune: space: takes what mdhnp.tuning.space gives, not {space!r:.80}")
     if technique is not None and not callable(technique):
         raise TypeError(f"tune: technique: takes one as mdhnp.tuning.RandomSearch, not {technique!r:.80}")
-    steered = space is not None or technique is not None
-    described = partial(SpaceSearch, space=space, technique=technique) if steered else None
     team = _equal(devices) if devices is not None else ()
-    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, described)
+    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique)
     with use(team[0]) if team else nullcontext():
         try:
             for call in each:

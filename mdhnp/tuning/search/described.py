@@ -27,6 +27,16 @@ _SIZES, _COPIES = ("num_wg", "num_wi", "local_tile", "private_tile"), ("local_co
 _OTHERS = ("vector_dim", "vector_width", "results", "combine_on", "combine_every", "stages", "streamed", "atom")
 
 
+def unknown_names(h: Computation, space: Space) -> list[str]:
+    """Give the names of a space's parameters that schedules of a stage have not."""
+    return [p.name for p in space.parameters if p.name not in _names(h)]
+
+
+def _names(h: Computation) -> set[str]:
+    sizes = [f"{f}_{d}" for f in _SIZES for d in range(h.rank)]
+    return {*sizes, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
+
+
 class SpaceSearch(Told):
     """Proposes schedules for one stage in canonical form that a technique finds in a space; `start` is measured first.
 
@@ -46,13 +56,12 @@ class SpaceSearch(Told):
         self._h, self._caps, self._start, self._access = h, caps, start, AccessPattern(h.last)
         self._described = space is not None
         space = Space(list(_usual(h, caps, start))) if space is None else space
-        numbers = [*(f"{f}_{d}" for f in _SIZES for d in range(h.rank))]
-        names = {*numbers, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
-        if unknown := [p.name for p in space.parameters if p.name not in names]:
-            raise ValueError(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(names))}, of {h}")
+        if unknown := unknown_names(h, space):
+            raise ValueError(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(_names(h)))}, of {h}")
         self._technique = (technique or ModelGuided)(space, seed)
         self._asked: dict[Schedule, Configuration | None] = {}
         self._last: Configuration = {}
+        self._some_legal = False
 
     def ask(self) -> Schedule | None:
         """Give a schedule that was not asked for before; None where none is found any more."""
@@ -63,11 +72,12 @@ class SpaceSearch(Told):
             if (configuration := self._technique.ask()) is None:
                 break
             self._last, found = configuration, self._of(configuration)
+            self._some_legal |= found is not None
             if found is not None and found not in self._asked:
                 self._asked[found] = configuration
                 return found
             self._technique.tell(configuration, None if found is None else self._times.get(found))
-        if len(self._asked) == 1 and self._described:
+        if not self._some_legal and self._described:
             try:
                 check(self._h, _with(self._h, self._start, self._last), self._caps)
             except IllegalSchedule as error:

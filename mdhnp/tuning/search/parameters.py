@@ -16,6 +16,8 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from mdhnp.documentation import public
 
 Value = bool | int | float | str
@@ -95,7 +97,8 @@ def applied(function: Callable[..., T], values: Mapping[str, Any]) -> T:
 
 
 def _checked(values: Iterable[Any], name: str, *, some: bool = True) -> Sequence[Value]:
-    found = values if isinstance(values, range) else tuple(dict.fromkeys(values))
+    plain = (v.item() if isinstance(v, np.generic) else v for v in values)
+    found = values if isinstance(values, range) else tuple(dict.fromkeys(plain))
     if some and not found:
         raise ValueError(f"values: there are none for {name!r}")
     if not all(isinstance(v, bool | int | float | str) for v in found):
