@@ -239,7 +239,7 @@ def test_steps_of_an_iteration_exchange_halos_only(
     x = np.random.default_rng(1).integers(-3, 4, (19, 6))
     joined: list[int] = []
     copies = exchange._copies
-    monkeypatch.setattr(exchange, "_copies", lambda one: joined.extend([1] * (one.way.holder is None)) or copies(one))
+    monkeypatch.setattr(exchange, "_copies", lambda one: joined.extend([1] * (one.route.holder is None)) or copies(one))
     a = mdhnp.distribute(x, devices=where, weights=(1, 1))
     for n in range(5):
         x = mdhnp.stencil(x, weights, mode).copy()
