@@ -99,6 +99,23 @@ def test_as_many_steps_are_left_as_chunks_have(name: str, count: int) -> None:
     assert len(after.results) == count
 
 
+@pytest.mark.parametrize("name", ["two boxes", "itself and a box in it"])
+def test_boxes_of_several_shapes_of_one_array_are_copied_each(name: str) -> None:
+    arrays = apart(6)
+    before = mdhnp.fuse(of_list(EACH[name], 5)).rewriting(*arrays).before
+    after = rewriting(before, (ALIKE,), launches).after
+    assert len(after.steps) == 3
+    equal(after.interpret(*arrays), before.interpret(*arrays))
+
+
+@pytest.mark.parametrize("function", [lambda x, w: x @ w, lambda x, w: np.abs(x @ w)])
+def test_complex_products_are_eight_a_kernel_at_most(function: Callable[[Any, Any], Any]) -> None:
+    """Of 16 the text is compiled for ten seconds."""
+    arrays = [np.empty((512, 4), np.complex64), *(np.empty((512, 512), np.complex64) for _ in range(16))]
+    after = mdhnp.fuse(of_list(function, 16)).rewriting(*arrays).after
+    assert max([len(step.mdhom.last.outputs) for step in after.steps]) == 8
+
+
 def rewritten_for_gpu(function: Callable[..., Any], *arrays: Any) -> Rewriting:
     return on_gpu(mdhnp.fuse(function).rewriting(*arrays), usual("gpu", 132))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,8 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
     every = space(parameter("num_wg_2", [1]))
     found = mdhnp.tune(both, a, b, space=every, budget=1.0, abort=evaluations(1), progress=False)
     assert found and all([one.mdhom.rank > 2 for one in found])
+    calls = [partial(mdhnp.sum, a), partial(mdhnp.matmul, a, b)]
+    assert len(mdhnp.tune(calls=calls, space=every, budget=1.0, abort=evaluations(1), progress=False)) == 1
     with pytest.raises(ValueError, match="'num_wg_3' is none of"):
         mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
 

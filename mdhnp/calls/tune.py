@@ -23,7 +23,7 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
-from mdhnp.tuning.search.described import SpaceSearch, unknown_names
+from mdhnp.tuning.search.described import SpaceSearch, require_names
 from mdhnp.tuning.search.family import share
 from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
@@ -56,6 +56,7 @@ class Tuning:
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
         self._stopped = False
+        self._unnamed: ValueError | None = None  # of the first stage that has not the fields of the space
         if not isinstance(budget, int | float):
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
@@ -66,9 +67,8 @@ class Tuning:
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
-        stages = [(s.mdhom, r.device) for r in requests for s in staged(r)]
-        for h, device in [each for each in stages if self._has_names(each[0])] or stages:
-            if self._stopped or (key := key_of(h, device)) in self.keys:
+        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
+            if not self._has_names(h) or self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device
             tuned, self._stopped = tune_stage(h, device, *self._how)
@@ -81,8 +81,19 @@ class Tuning:
                 settle(request)
 
     def _has_names(self, h: Computation) -> bool:
-        """Whether a stage's schedules have all that the space names: others of the call are left as they are."""
-        return self._space is None or not unknown_names(h, self._space)
+        """Whether a stage's schedules have all fields that the space names; a stage that has not is left as it is."""
+        try:
+            if self._space is not None:
+                require_names(h, self._space)
+        except ValueError as error:
+            self._unnamed = self._unnamed or error
+            return False
+        return True
+
+    def require_found(self) -> None:
+        """Raise ValueError where no stage had the fields that the space names."""
+        if self._unnamed is not None and not self.keys:
+            raise self._unnamed
 
     def share(self) -> None:
         """Have stages that differ in sizes only share what was found for them, for sizes near to theirs."""
@@ -234,6 +245,7 @@ def tune(
                 tuning.tune(requests)
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
+            tuning.require_found()
             if calls is not None:
                 with suppress(KeyboardInterrupt):  # what was found is kept
                     tuning.share()

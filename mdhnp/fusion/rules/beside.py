@@ -90,8 +90,9 @@ def same_read(graph: Graph, match: Match) -> bool:
 
 def few_results(graph: Graph, match: Match) -> bool:
     """Both together give so few results that they are compiled in a moment."""
-    types = [v.dtype for n in match for v in graph.steps[n].mdhom.outputs]
-    return sum([2 if t.kind == "c" else 1 for t in types]) <= _RESULTS
+    steps = [graph.steps[n].mdhom for n in match]
+    hard = [2 if "c" in {t.kind for t in h.last.scalar.dtypes} else 1 for h in steps]
+    return sum([len(h.outputs) * each for h, each in zip(steps, hard, strict=True)]) <= _RESULTS
 
 
 def reads_once_or_shares(graph: Graph, match: Match) -> bool:

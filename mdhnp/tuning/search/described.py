@@ -27,14 +27,12 @@ _SIZES, _COPIES = ("num_wg", "num_wi", "local_tile", "private_tile"), ("local_co
 _OTHERS = ("vector_dim", "vector_width", "results", "combine_on", "combine_every", "stages", "streamed", "atom")
 
 
-def unknown_names(h: Computation, space: Space) -> list[str]:
-    """Give the names of a space's parameters that schedules of a stage have not."""
-    return [p.name for p in space.parameters if p.name not in _names(h)]
-
-
-def _names(h: Computation) -> set[str]:
+def require_names(h: Computation, space: Space) -> None:
+    """Raise ValueError where schedules of a stage have no field of a parameter's name."""
     sizes = [f"{f}_{d}" for f in _SIZES for d in range(h.rank)]
-    return {*sizes, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
+    names = {*sizes, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
+    if unknown := [p.name for p in space.parameters if p.name not in names]:
+        raise ValueError(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(names))}, of {h}")
 
 
 class SpaceSearch(Told):
@@ -56,8 +54,7 @@ class SpaceSearch(Told):
         self._h, self._caps, self._start, self._access = h, caps, start, AccessPattern(h.last)
         self._described = space is not None
         space = Space(list(_usual(h, caps, start))) if space is None else space
-        if unknown := unknown_names(h, space):
-            raise ValueError(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(_names(h)))}, of {h}")
+        require_names(h, space)
         self._technique = (technique or ModelGuided)(space, seed)
         self._asked: dict[Schedule, Configuration | None] = {}
         self._last: Configuration = {}
