@@ -130,7 +130,7 @@ _WIDE, _ROUNDED = "3xtf32 of warpgroups", "tf32 of warpgroups"
         (("f8", "f8"), {precision: {"f64", "f64 of 16 rows", "f64 of 16 terms"} for precision in LEVELS}),
         (("f4", "f8"), {precision: set() for precision in LEVELS}),
         (("c8", "c8"), {"highest": {"3xtf32", _WIDE}, "default": {"tf32", "3xtf32", _WIDE, _ROUNDED}}),
-        (("i1", "i1"), {precision: {"s8"} for precision in LEVELS}),
+        (("i1", "i1"), {precision: {"s8", "s8 of warpgroups"} for precision in LEVELS}),
         (("i1", "u1"), {precision: set() for precision in LEVELS}),
         (("i4", "i4"), {precision: {"u8 of 32 bits"} for precision in LEVELS}),
         (("i8", "i8"), {precision: set() for precision in LEVELS}),
