@@ -1,6 +1,5 @@
 """The tuning cache keeps what it is given, for many threads and processes at once."""
 
-import json
 import multiprocessing
 import os
 import signal
@@ -9,22 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from random_functions import Seeded
-from rows import random_rows
-from schedules import CAPS
 from tuning_entries import RICH, again, entry, fresh_cache, keep, key, line_of, measurement, script
 
-from mdhnp.schedule import Schedule
-from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import BestSchedule, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
-from mdhnp.tuning.cache.records import read_schedule
 
 
 @pytest.fixture
@@ -148,24 +139,6 @@ def test_numbers_out_of_range_count_as_absent(tuned: TuningCache, change: str) -
     assert tuned.get(key()) is None
     assert tuned.nearest(key()) == tuned.entries() == []
     assert len(tuned.verify()) == 1
-
-
-def test_a_fused_steps_schedules_are_read_as_they_were_written_before() -> None:
-    """In files that other versions wrote, each MDH's schedule was the `second` of the one before."""
-    made, _ = random_rows(Seeded(3), 7)
-    now = default(made, CAPS)
-    assert len(now.steps) > 1
-
-    def chained(schedules: tuple[Schedule, ...]) -> dict[str, Any] | None:
-        if not schedules:
-            return None
-        fields = asdict(schedules[0]) | {"second": chained(schedules[1:])}
-        del fields["steps"]
-        return fields
-
-    found = read_schedule(json.dumps(chained((now, *now.steps))))
-    assert found == now
-    assert is_legal(made, found, CAPS)
 
 
 # Many users of one file
