@@ -140,7 +140,7 @@ def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
     caps = plan.device.caps
     if plan.origins == ("general",):
         (stage,) = stages(plan.mdhom)
-        canonic = replace(stage, mdhom=canonical(stage.mdhom))
+        (canonic,) = _canonical([stage])
         return general_procedures(canonic, stage.mdhom, plan.schedules[0], caps)
     return procedures(staged(plan), plan.schedules, caps, _default)
 
@@ -244,8 +244,13 @@ def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: s
 
 def staged(asked: Request | Kernels) -> tuple[Stage, ...]:
     """Give what each kernel computes, in canonical form; of integers on CPUs with fewer products, if that pays."""
-    found = (paired(canonical(asked.mdhom)) if asked.device.caps.kind == "cpu" else ()) or stages(asked.mdhom)
-    return tuple(replace(stage, mdhom=canonical(stage.mdhom)) for stage in found)
+    found = _canonical(stages(asked.mdhom))
+    pairs = paired(found[0].mdhom) if len(found) == 1 and asked.device.caps.kind == "cpu" else ()
+    return _canonical(pairs) if pairs else found
+
+
+def _canonical(each: Sequence[Stage]) -> tuple[Stage, ...]:
+    return tuple([replace(stage, mdhom=canonical(stage.mdhom)) for stage in each])
 
 
 def _outputs(h: Computation) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
