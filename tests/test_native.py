@@ -146,7 +146,11 @@ def test_a_launch_sets_what_changed_and_waits_for_the_last_kernel() -> None:
     at = [x.__array_interface__["data"][0] for x in (a, b, out)]
     at[1] -= 64
     launcher = native.Launcher(
-        opencl.addresses, 5, (0, -64, 0), ((11, 8, 2), (12, 6, 3)), ((0, 0, 0), (0, 3, 2), (1, 1, 1), (1, 2, 2))
+        opencl.addresses,
+        5,
+        (0, -64, 0),
+        ((11, 8, 2), (12, 6, 3)),
+        ((0, 0, 0, False), (0, 3, 2, False), (1, 1, 1, False), (1, 2, 2, False)),
     )
     everything = [("set", 11, 0, at[0]), ("set", 11, 3, at[2]), ("set", 12, 1, at[1]), ("set", 12, 2, at[2])]
     kernels = [("enqueue", 5, 11, 8, 2), ("enqueue", 5, 12, 6, 3), ("wait", 1, 77), ("release", 77)]
@@ -186,7 +190,7 @@ def test_a_launch_sets_what_changed_and_waits_for_the_last_kernel() -> None:
 )
 def test_a_launch_on_anything_else_is_refused(inputs: Any, outputs: Any) -> None:
     opencl = Recorder()
-    launcher = native.Launcher(opencl.addresses, 5, (0, 0), ((11, 8, 2),), ((0, 0, 0), (0, 1, 1)))
+    launcher = native.Launcher(opencl.addresses, 5, (0, 0), ((11, 8, 2),), ((0, 0, 0, False), (0, 1, 1, False)))
     with pytest.raises(TypeError):
         launcher.launch(inputs, outputs)
     with pytest.raises(TypeError):
@@ -201,8 +205,8 @@ def test_a_launch_on_anything_else_is_refused(inputs: Any, outputs: Any) -> None
         ((0, 0, 0), 5, (), (), ()),
         ((0, 0, 0, 0), 5, (1.5,), (), ()),
         ((0, 0, 0, 0), 5, (0,), ((1, 2),), ()),
-        ((0, 0, 0, 0), 5, (0,), ((1, 2, 3),), ((1, 0, 0),)),
-        ((0, 0, 0, 0), 5, (0,), ((1, 2, 3),), ((0, 0, 1),)),
+        ((0, 0, 0, 0), 5, (0,), ((1, 2, 3),), ((1, 0, 0, False),)),
+        ((0, 0, 0, 0), 5, (0,), ((1, 2, 3),), ((0, 0, 1, False),)),
     ],
 )
 def test_a_launcher_of_nonsense_is_refused(arguments: tuple[Any, ...]) -> None:

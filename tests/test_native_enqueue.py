@@ -9,7 +9,7 @@ import pytest
 
 from mdhnp import native
 from mdhnp.calls import entry as calls
-from mdhnp.calls.store import _find_views, key_of
+from mdhnp.calls.store import find_views, key_of
 from mdhnp.runtime import results
 from mdhnp.runtime.results import lease
 
@@ -331,7 +331,7 @@ ENTRIES: Any = {key_of("what", ("here",), "mode", views): f"found {len(views)}" 
 
 @pytest.mark.parametrize(
     "find",
-    [_find_views, pytest.param(native.find_views, marks=compiled, id="compiled")],
+    [find_views, pytest.param(native.repeat, marks=compiled, id="compiled")],
 )
 def test_an_entry_is_found_by_views_on_one_device(find: Any) -> None:
     def found(*operands: Any, mode: str = "mode") -> Any:
@@ -356,6 +356,5 @@ def test_an_entry_is_found_by_views_on_one_device(find: Any) -> None:
 @compiled
 @pytest.mark.parametrize("arguments", [(), ({}, 1, 2, 3, 4), (1, 1, 2, (), Boxed), ({}, 1, 2, [], Boxed)])
 def test_what_cannot_be_looked_up_is_refused(arguments: tuple[Any, ...]) -> None:
-    for find in (native.find_views, native.repeat):
-        with pytest.raises(TypeError):
-            find(*arguments)
+    with pytest.raises(TypeError):
+        native.repeat(*arguments)

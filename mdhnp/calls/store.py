@@ -39,7 +39,7 @@ def _find(
     return entries.get(key_of(what, device, mode, operands))
 
 
-def _find_views(
+def find_views(
     entries: "dict[Hashable, Entry]", what: Hashable, mode: Hashable, operands: Sequence[Any], kind: type[Any]
 ) -> "tuple[Entry, tuple[Any, ...], Device] | None":
     """Look up a call all of whose operands are Arrays on one device, of the type `kind`."""
@@ -52,8 +52,7 @@ def _find_views(
 
 
 find = _find if native.find is None else native.find
-find_views = _find_views if native.find_views is None else native.find_views
-#: The same, which also makes the call where all it does is to enqueue kernels, and gives its Array then.
+#: As `find_views`, which also makes the call where all it does is to enqueue kernels, and gives its Array then.
 repeat = find_views if native.repeat is None else native.repeat
 
 

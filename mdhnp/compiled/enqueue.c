@@ -7,32 +7,11 @@
 #define NO_IMPORT_ARRAY
 #include "shared.h"
 
-typedef int (*SetArgument)(void *kernel, unsigned index, size_t size, const void *value);
-
-typedef struct { /* argument `index` of a launch's kernel is the buffer of array `slot`, or the offset in it */
-    Py_ssize_t launch, slot;
-    unsigned index;
-    int is_offset;
-    npy_int64 last; /* the offset, or the block's serial number, set at the call before */
-} Binding;
-
-typedef struct { /* where an array is */
-    void *buffer;
-    npy_int64 offset, serial; /* no two blocks share a serial number, as two buffers one after the other may an address */
-} Place;
-
 typedef struct {
-    PyObject_HEAD
-    SetArgument set_argument;
-    Enqueue enqueue;
-    void *queue;
-    Py_ssize_t arrays, launches, bindings, each;
-    int are_set; /* whether all arguments are what `last` says */
+    Kernels kernels;
+    Py_ssize_t each;
     int distance; /* frames to the caller outside of the package, at the call before */
-    Py_ssize_t *lows; /* of each array: bytes from its first element to the lowest */
-    Place *places;
-    Launch *launch;
-    Binding *binding;
+    PyObject *given; /* all that follows is a part of it, but `last` */
     PyObject *outputs, *temporaries, *new_block; /* (home, size, shape, dtype) and (home, size) each; size -> block */
     PyObject *what, *package, *records, *waiting;
     PyObject *last; /* what was last written down */
@@ -41,64 +20,9 @@ typedef struct {
 static void
 enqueuer_dealloc(Enqueuer *self)
 {
-    PyMem_Free(self->lows);
-    PyMem_Free(self->places);
-    PyMem_Free(self->launch);
-    PyMem_Free(self->binding);
-    Py_XDECREF(self->outputs);
-    Py_XDECREF(self->temporaries);
-    Py_XDECREF(self->new_block);
-    Py_XDECREF(self->what);
-    Py_XDECREF(self->package);
-    Py_XDECREF(self->records);
-    Py_XDECREF(self->waiting);
+    Py_XDECREF(self->given);
     Py_XDECREF(self->last);
-    PyTypeObject *type = Py_TYPE(self);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
-}
-
-/* Read the entry `n` of a tuple of tuples. */
-static int
-entry(PyObject *tuple, Py_ssize_t n, const char *format, ...)
-{
-    PyObject *found = PyTuple_GET_ITEM(tuple, n);
-    if (!PyTuple_Check(found)) {
-        PyErr_SetString(PyExc_TypeError, "Enqueuer: what is launched and where is given in tuples of tuples");
-        return 0;
-    }
-    va_list fields;
-    va_start(fields, format);
-    int read = PyArg_VaParse(found, format, fields);
-    va_end(fields);
-    return read;
-}
-
-static int
-read_launches(Enqueuer *self, PyObject *lows, PyObject *launches, PyObject *bindings)
-{
-    for (Py_ssize_t n = 0; n < self->arrays; ++n) {
-        self->lows[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(lows, n));
-        if (PyErr_Occurred())
-            return -1;
-    }
-    for (Py_ssize_t n = 0; n < self->launches; ++n) {
-        unsigned long long kernel;
-        Py_ssize_t global_size, local_size;
-        if (!entry(launches, n, "Knn", &kernel, &global_size, &local_size))
-            return -1;
-        self->launch[n] = (Launch){(void *)(uintptr_t)kernel, (size_t)global_size, (size_t)local_size};
-    }
-    for (Py_ssize_t n = 0; n < self->bindings; ++n) {
-        Binding *b = &self->binding[n];
-        if (!entry(bindings, n, "nInp", &b->launch, &b->index, &b->slot, &b->is_offset))
-            return -1;
-        if (b->launch < 0 || b->launch >= self->launches || b->slot < 0 || b->slot >= self->arrays) {
-            PyErr_SetString(PyExc_ValueError, "Enqueuer: bindings name a launch or an array that is not there");
-            return -1;
-        }
-    }
-    return 0;
+    drop_kernels(&self->kernels);
 }
 
 /* See that outputs and temporaries say what `new_outputs` and `take` rely on. */
@@ -107,11 +31,11 @@ check_memory(Enqueuer *self)
 {
     PyObject *home, *size, *shape, *type;
     for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(self->outputs); ++n)
-        if (!entry(self->outputs, n, "O!O!O!O!", &PyList_Type, &home, &PyLong_Type, &size, &PyTuple_Type, &shape,
+        if (!read_entry(self->outputs, n, "O!O!O!O!", &PyList_Type, &home, &PyLong_Type, &size, &PyTuple_Type, &shape,
                    &PyArrayDescr_Type, &type))
             return -1;
     for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(self->temporaries); ++n)
-        if (!entry(self->temporaries, n, "O!O!", &PyList_Type, &home, &PyLong_Type, &size))
+        if (!read_entry(self->temporaries, n, "O!O!", &PyList_Type, &home, &PyLong_Type, &size))
             return -1;
     return 0;
 }
@@ -120,44 +44,22 @@ static PyObject *
 enqueuer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     unsigned long long functions[2], queue;
-    PyObject *lows, *launches, *bindings, *outputs, *temporaries, *new_block, *what, *package, *records, *waiting;
-    Py_ssize_t each;
-    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Enqueuer takes no keyword arguments");
-        return NULL;
+    PyObject *lows, *launches, *bindings;
+    Enqueuer *self = (Enqueuer *)allocated(type, keywords);
+    if (self != NULL
+        && PyArg_ParseTuple(arguments, "(KK)KO!O!O!(O!O!O)(UUO!nO):Enqueuer", &functions[0], &functions[1], &queue,
+                            &PyTuple_Type, &lows, &PyTuple_Type, &launches, &PyTuple_Type, &bindings, &PyTuple_Type,
+                            &self->outputs, &PyTuple_Type, &self->temporaries, &self->new_block, &self->what,
+                            &self->package, &PyList_Type, &self->records, &self->each, &self->waiting)) {
+        self->given = Py_NewRef(arguments);
+        self->kernels.set_argument = (SetArgument)(uintptr_t)functions[0];
+        self->kernels.enqueue = (Enqueue)(uintptr_t)functions[1];
+        self->kernels.queue = (void *)(uintptr_t)queue;
+        self->distance = 1;
+        if (check_memory(self) == 0 && read_kernels(&self->kernels, lows, launches, bindings) == 0)
+            return (PyObject *)self;
     }
-    if (!PyArg_ParseTuple(arguments, "(KK)KO!O!O!(O!O!O)(UUO!nO):Enqueuer", &functions[0], &functions[1], &queue,
-                          &PyTuple_Type, &lows, &PyTuple_Type, &launches, &PyTuple_Type, &bindings, &PyTuple_Type,
-                          &outputs, &PyTuple_Type, &temporaries, &new_block, &what, &package, &PyList_Type, &records,
-                          &each, &waiting))
-        return NULL;
-    Enqueuer *self = (Enqueuer *)type->tp_alloc(type, 0);
-    if (self == NULL)
-        return NULL;
-    self->set_argument = (SetArgument)(uintptr_t)functions[0];
-    self->enqueue = (Enqueue)(uintptr_t)functions[1];
-    self->queue = (void *)(uintptr_t)queue;
-    self->arrays = PyTuple_GET_SIZE(lows);
-    self->launches = PyTuple_GET_SIZE(launches);
-    self->bindings = PyTuple_GET_SIZE(bindings);
-    self->each = each;
-    self->distance = 1;
-    self->lows = PyMem_Calloc(self->arrays, sizeof *self->lows);
-    self->places = PyMem_Calloc(self->arrays, sizeof *self->places);
-    self->launch = PyMem_Calloc(self->launches, sizeof *self->launch);
-    self->binding = PyMem_Calloc(self->bindings, sizeof *self->binding);
-    self->outputs = Py_NewRef(outputs);
-    self->temporaries = Py_NewRef(temporaries);
-    self->new_block = Py_NewRef(new_block);
-    self->what = Py_NewRef(what);
-    self->package = Py_NewRef(package);
-    self->records = Py_NewRef(records);
-    self->waiting = Py_NewRef(waiting);
-    if (!self->lows || !self->places || !self->launch || !self->binding)
-        PyErr_NoMemory();
-    else if (check_memory(self) == 0 && read_launches(self, lows, launches, bindings) == 0)
-        return (PyObject *)self;
-    Py_DECREF(self);
+    Py_XDECREF(self);
     return NULL;
 }
 
@@ -195,65 +97,26 @@ new_outputs(Enqueuer *self)
 
 /* Say where a block's buffer is; -1 for an error. */
 static int
-find_place(PyObject *block, npy_int64 offset, Place *place)
+find_block(PyObject *block, npy_int64 offset, Place *place)
 {
     static Slot handle_slot = {"handle"}, serial_slot = {"serial"};
     PyObject *handle = get_slot(&handle_slot, block), *serial = handle == NULL ? NULL : get_slot(&serial_slot, block);
-    if (handle != NULL && serial != NULL)
-        *place = (Place){PyLong_AsVoidPtr(handle), offset, PyLong_AsLongLong(serial)};
+    if (handle != NULL && serial != NULL) {
+        place->buffer = PyLong_AsVoidPtr(handle);
+        place->serial = PyLong_AsLongLong(serial);
+        place->offset = offset;
+    }
     Py_XDECREF(handle);
     Py_XDECREF(serial);
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Say where views from `slot` on are, and give the slot after them; -1 for an error. */
-static Py_ssize_t
-find_places(Enqueuer *self, PyObject *views, Py_ssize_t slot)
-{
-    if (!PyTuple_Check(views) && !PyList_Check(views)) {
-        PyErr_SetString(PyExc_TypeError, "views must come in a tuple or a list");
-        return -1;
-    }
-    Py_ssize_t end = slot + PySequence_Fast_GET_SIZE(views);
-    for (Py_ssize_t n = slot; n < end; ++n) {
-        PyObject *view = PySequence_Fast_GET_ITEM(views, n - slot);
-        if (n >= self->arrays || !PyArray_Check(view)) {
-            PyErr_SetString(PyExc_TypeError, "views are not as many as in the plan, or no arrays");
-            return -1;
-        }
-        char *start;
-        PyObject *block = leased_block(view, &start);
-        npy_int64 offset = block == NULL ? 0 : PyArray_BYTES((PyArrayObject *)view) - start + self->lows[n];
-        if (block == NULL || find_place(block, offset, &self->places[n]) < 0)
-            return -1;
-    }
-    return end;
-}
-
-/* Launch all kernels on what stands in `places`; OpenCL's error, or 0. */
 static int
-launch(Enqueuer *self, void **event)
+find_view(PyArrayObject *view, Place *place)
 {
-    int error = 0;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t n = 0; n < self->bindings && error == 0; ++n) {
-        Binding *b = &self->binding[n];
-        Place *at = &self->places[b->slot];
-        npy_int64 wanted = b->is_offset ? at->offset : at->serial;
-        if (b->last == wanted && self->are_set)
-            continue;
-        const void *value = b->is_offset ? (void *)&at->offset : (void *)&at->buffer;
-        error = self->set_argument(self->launch[b->launch].kernel, b->index, 8, value);
-        b->last = wanted;
-    }
-    for (Py_ssize_t n = 0; n < self->launches && error == 0; ++n) {
-        Launch *l = &self->launch[n];
-        void **last = n == self->launches - 1 ? event : NULL;
-        error = self->enqueue(self->queue, l->kernel, 1, NULL, &l->global_size, &l->local_size, 0, NULL, last);
-    }
-    Py_END_ALLOW_THREADS
-    self->are_set = error == 0;
-    return error;
+    char *start;
+    PyObject *block = leased_block((PyObject *)view, &start);
+    return block == NULL ? -1 : find_block(block, PyArray_BYTES(view) - start + place->low, place);
 }
 
 /* Write down what was launched, by whom. */
@@ -275,14 +138,9 @@ static PyObject *
 run(Enqueuer *self, PyObject *inputs, PyObject *given)
 {
     PyObject *outputs = given == Py_None ? new_outputs(self) : Py_NewRef(given), *result = NULL;
-    Py_ssize_t filled = outputs == NULL ? -1 : find_places(self, inputs, 0);
-    if (filled >= 0)
-        filled = find_places(self, outputs, filled);
-    Py_ssize_t temporaries = PyTuple_GET_SIZE(self->temporaries), taken = 0;
-    if (filled >= 0 && filled + temporaries != self->arrays) {
-        PyErr_SetString(PyExc_TypeError, "views are not as many as in the plan");
-        filled = -1;
-    }
+    Py_ssize_t temporaries = PyTuple_GET_SIZE(self->temporaries), taken = 0, filled = -1;
+    if (outputs != NULL)
+        filled = place_arrays(&self->kernels, inputs, outputs, temporaries, find_view);
     PyObject *blocks = filled < 0 ? NULL : PyTuple_New(temporaries);
     for (; blocks != NULL && taken < temporaries; ++taken) {
         PyObject *wanted = PyTuple_GET_ITEM(self->temporaries, taken);
@@ -290,15 +148,18 @@ run(Enqueuer *self, PyObject *inputs, PyObject *given)
         if (block == NULL)
             break;
         PyTuple_SET_ITEM(blocks, taken, block);
-        if (find_place(block, 0, &self->places[filled + taken]) < 0) {
+        if (find_block(block, 0, &self->kernels.places[filled + taken]) < 0) {
             ++taken;
             break;
         }
     }
     if (blocks != NULL && taken == temporaries && !PyErr_Occurred()) {
-        void *event = NULL;
-        int wanted = PyList_GET_SIZE(self->records) >= self->each - 1;
-        if (launch(self, wanted ? &event : NULL) != 0)
+        void *event = NULL, **wanted = PyList_GET_SIZE(self->records) >= self->each - 1 ? &event : NULL;
+        int error;
+        Py_BEGIN_ALLOW_THREADS
+        error = launch_all(&self->kernels, wanted);
+        Py_END_ALLOW_THREADS
+        if (error != 0)
             result = Py_NewRef(Py_None);
         else if (record(self, event) == 0)
             result = Py_NewRef(outputs);
@@ -332,17 +193,6 @@ enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
     return NULL;
 }
 
-PyDoc_STRVAR(forget_doc,
-"forget()\n--\n\n"
-"Set all arguments at the next run: someone else sets the kernels' arguments.");
-
-static PyObject *
-enqueuer_forget(Enqueuer *self, PyObject *Py_UNUSED(nothing))
-{
-    self->are_set = 0;
-    Py_RETURN_NONE;
-}
-
 PyDoc_STRVAR(enqueuer_doc,
 "Enqueuer(functions, queue, lows, launches, bindings, memory, notes)\n--\n\n"
 "Kernels ready to be launched on views of a device's own memory; one call at a time. All it is given must outlive it.\n\n"
@@ -355,7 +205,7 @@ PyDoc_STRVAR(enqueuer_doc,
 
 static PyMethodDef enqueuer_methods[] = {
     {"run", (PyCFunction)(void (*)(void))enqueuer_run, METH_FASTCALL, run_doc},
-    {"forget", (PyCFunction)enqueuer_forget, METH_NOARGS, forget_doc},
+    FORGET,
     {NULL, NULL, 0, NULL},
 };
 

@@ -84,16 +84,14 @@ drop(Found *found)
 
 /* Look up a call all of whose operands are of a type; 0 where there is none, or for an error. */
 static int
-look_up_views(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const *operands, Py_ssize_t count,
-              PyTypeObject *kind, Found *found)
+look_up_views(PyObject *entries, PyObject *what, PyObject *mode, PyObject *operands, PyTypeObject *kind, Found *found)
 {
     static PyObject *key_name;
-    if (key_name == NULL)
-        key_name = PyUnicode_InternFromString("key");
+    Py_ssize_t count = PyTuple_GET_SIZE(operands);
     PyObject *key = NULL;
     *found = (Found){NULL, PyTuple_New(count), NULL};
     for (Py_ssize_t n = 0; found->views != NULL && n < count; ++n) {
-        PyObject *operand = operands[n];
+        PyObject *operand = PyTuple_GET_ITEM(operands, n);
         if (!Py_IS_TYPE(operand, kind))
             goto nothing;
         PyObject *view = get_slot(&view_slot, operand), *where = view == NULL ? NULL : get_slot(&device_slot, operand);
@@ -105,7 +103,8 @@ look_up_views(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const
         PyTuple_SET_ITEM(found->views, n, view);
         Py_XSETREF(found->device, where);
     }
-    if (found->views == NULL || found->device == NULL || (key = PyObject_GetAttr(found->device, key_name)) == NULL)
+    if (found->views == NULL || found->device == NULL
+        || (key = PyObject_GetAttr(found->device, interned(&key_name, "key"))) == NULL)
         goto nothing;
     found->entry = look_up(entries, what, key, mode, found->views);
     Py_DECREF(key);
@@ -114,44 +113,6 @@ look_up_views(PyObject *entries, PyObject *what, PyObject *mode, PyObject *const
 nothing:
     drop(found);
     return 0;
-}
-
-/* The same of arguments as `find_views` takes them. */
-static int
-look_up_given(PyObject *const *arguments, Py_ssize_t count, Found *found)
-{
-    *found = (Found){NULL, NULL, NULL};
-    if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[3]) || !PyType_Check(arguments[4])) {
-        PyErr_SetString(PyExc_TypeError, "takes a dict, two parts of a key, a tuple of operands and a type");
-        return 0;
-    }
-    return look_up_views(arguments[0], arguments[1], arguments[2], &PyTuple_GET_ITEM(arguments[3], 0),
-                         PyTuple_GET_SIZE(arguments[3]), (PyTypeObject *)arguments[4], found);
-}
-
-/* Give all three, no longer ours, or None; NULL for an error. */
-static PyObject *
-all_three(Found *found)
-{
-    if (found->entry == NULL)
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    PyObject *result = PyTuple_Pack(3, found->entry, found->views, found->device);
-    drop(found);
-    return result;
-}
-
-PyDoc_STRVAR(find_views_doc,
-"find_views(entries, what, mode, operands, kind)\n--\n\n"
-"Look up a call all of whose operands are of the type `kind`, with attributes `_view` and `device`.\n\n"
-"Gives what is found, the operands' views and their device, the attribute `key` of which is part of the key; None where\n"
-"nothing is found, and for other operands, or such on several devices.");
-
-static PyObject *
-find_views(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
-{
-    Found found;
-    look_up_given(arguments, count, &found);
-    return all_three(&found);
 }
 
 /* Count a call of an entry; 0 if it is one that its watcher is to be told of, which is Python's work. */
@@ -325,14 +286,12 @@ run(PyObject *entry, PyObject *operands)
 {
     static Slot host_slot = {"host"};
     static PyObject *run_name;
-    if (run_name == NULL)
-        run_name = PyUnicode_InternFromString("run");
     PyObject *host = get_slot(&host_slot, entry), *result;
     if (host == NULL)
         return NULL;
     int all = PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 && PyList_Check(PyTuple_GET_ITEM(host, 1))
               && PyList_GET_SIZE(PyTuple_GET_ITEM(host, 1)) > 0 && is_unseen(entry);
-    result = all ? by_function(host, operands) : PyObject_CallMethodOneArg(entry, run_name, operands);
+    result = all ? by_function(host, operands) : PyObject_CallMethodOneArg(entry, interned(&run_name, "run"), operands);
     Py_DECREF(host);
     return result;
 }
@@ -356,9 +315,7 @@ repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *views, 
             PyObject *wrap)
 {
     static PyObject *key_name;
-    if (key_name == NULL)
-        key_name = PyUnicode_InternFromString("key");
-    PyObject *key = PyObject_GetAttr(device, key_name), *made = NULL;
+    PyObject *key = PyObject_GetAttr(device, interned(&key_name, "key")), *made = NULL;
     Found found = {key == NULL ? NULL : look_up(entries, what, key, mode, views), Py_NewRef(views), Py_NewRef(device)};
     Py_XDECREF(key);
     if (found.entry != NULL && found.entry != Py_None) {
@@ -372,25 +329,36 @@ repeat_call(PyObject *entries, PyObject *what, PyObject *mode, PyObject *views, 
 
 PyDoc_STRVAR(repeat_doc,
 "repeat(entries, what, mode, operands, kind)\n--\n\n"
-"Look up a call as `find_views` does, and make it where all it does is to enqueue kernels.\n\n"
+"Look up a call all of whose operands are of the type `kind`, with attributes `_view` and `device`, and make it where all\n"
+"it does is to enqueue kernels.\n\n"
 "Such an entry has in its attribute `free` a list of what has an `enqueuer`, of a single result or of one that goes into the\n"
 "last operand, and in `unseen` how often that may be done before others are to know. Gives the result as one of `kind`,\n"
-"or an empty tuple where it went into an operand, or what `find_views` gives.");
+"or an empty tuple where it went into an operand. Of another entry gives that, the operands' views and their device, the\n"
+"attribute `key` of which is part of the key; None where none is found, and for other operands, or such on several devices.");
 
 static PyObject *
 repeat(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     Found found;
-    PyObject *made = look_up_given(arguments, count, &found) ? enqueue(&found, (PyTypeObject *)arguments[4]) : NULL;
-    if (made == NULL && !PyErr_Occurred())
-        return all_three(&found);
-    drop(&found);
+    PyObject *made = NULL;
+    if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[3]) || !PyType_Check(arguments[4])) {
+        PyErr_SetString(PyExc_TypeError, "repeat: takes a dict, two parts of a key, a tuple of operands and a type");
+        return NULL;
+    }
+    PyTypeObject *kind = (PyTypeObject *)arguments[4];
+    if (look_up_views(arguments[0], arguments[1], arguments[2], arguments[3], kind, &found)) {
+        made = enqueue(&found, kind);
+        if (made == NULL && !PyErr_Occurred())
+            made = PyTuple_Pack(3, found.entry, found.views, found.device);
+        drop(&found);
+    }
+    else if (!PyErr_Occurred())
+        made = Py_NewRef(Py_None);
     return made;
 }
 
 PyMethodDef finders[] = {
     {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL, find_doc},
-    {"find_views", (PyCFunction)(void (*)(void))find_views, METH_FASTCALL, find_views_doc},
     {"repeat", (PyCFunction)(void (*)(void))repeat, METH_FASTCALL, repeat_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -80,14 +80,12 @@ PyObject *
 leased_block(PyObject *view, char **start)
 {
     static PyObject *base_name;
-    if (base_name == NULL)
-        base_name = PyUnicode_InternFromString("base");
     PyObject *base = view;
     while (base != NULL && (Py_TYPE(base) != Lease || fields_of(base)->block == NULL)) {
         if (PyArray_Check(base))
             base = PyArray_BASE((PyArrayObject *)base);
         else {
-            base = PyObject_GetAttr(base, base_name); /* of what NumPy puts between arrays */
+            base = PyObject_GetAttr(base, interned(&base_name, "base")); /* of what NumPy puts between arrays */
             Py_XDECREF(base);
         }
     }

@@ -12,8 +12,8 @@ enum { ROUTINE, READS, VIEWS }; /* as `observe.Kind` has them */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *attributes, *function, *learn, *recipes;
-    PyObject *entries, *wrap, *config, *block, *observed, *loading, *constant, *parts;
+    PyObject *attributes, *given; /* all that follows is a part of the latter */
+    PyObject *function, *learn, *recipes, *entries, *wrap, *config, *block, *observed, *loading, *constant, *parts;
     PyTypeObject *kind;
     int numbers, least;
 } Method;
@@ -22,18 +22,7 @@ static void
 method_dealloc(Method *self)
 {
     Py_XDECREF(self->attributes);
-    Py_XDECREF(self->function);
-    Py_XDECREF(self->learn);
-    Py_XDECREF(self->recipes);
-    Py_XDECREF(self->entries);
-    Py_XDECREF(self->wrap);
-    Py_XDECREF(self->config);
-    Py_XDECREF(self->block);
-    Py_XDECREF(self->observed);
-    Py_XDECREF(self->loading);
-    Py_XDECREF(self->constant);
-    Py_XDECREF(self->parts);
-    Py_XDECREF(self->kind);
+    Py_XDECREF(self->given);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
@@ -52,17 +41,13 @@ mode_of(Method *self)
 {
     static Slot process_slot = {"_process"};
     static PyObject *mode_name, *blocks_name, *learning_name;
-    if (mode_name == NULL) {
-        mode_name = PyUnicode_InternFromString("mode");
-        blocks_name = PyUnicode_InternFromString("blocks");
-        learning_name = PyUnicode_InternFromString("learning");
-    }
     PyObject *block = NULL, *process = NULL, *mode = NULL;
-    if (is_zero(self->observed, blocks_name) && is_zero(self->observed, learning_name)
+    if (is_zero(self->observed, interned(&blocks_name, "blocks"))
+        && is_zero(self->observed, interned(&learning_name, "learning"))
         && PyContextVar_Get(self->block, Py_None, &block) == 0 && block == Py_None)
         process = get_slot(&process_slot, self->config);
     if (process != NULL && PyDict_Check(process))
-        mode = Py_XNewRef(PyDict_GetItemWithError(process, mode_name));
+        mode = Py_XNewRef(PyDict_GetItemWithError(process, interned(&mode_name, "mode")));
     Py_XDECREF(block);
     Py_XDECREF(process);
     PyErr_Clear();
@@ -74,9 +59,7 @@ static PyObject *
 devices_of(Method *self)
 {
     static PyObject *devices_name;
-    if (devices_name == NULL)
-        devices_name = PyUnicode_InternFromString("devices");
-    PyObject *devices = PyDict_GetItemWithError(self->loading, devices_name);
+    PyObject *devices = PyDict_GetItemWithError(self->loading, interned(&devices_name, "devices"));
     devices = devices == NULL ? NULL : PyObject_CallNoArgs(devices);
     PyErr_Clear();
     return devices;
@@ -87,9 +70,7 @@ static int
 is_away(PyObject *device)
 {
     static PyObject *name;
-    if (name == NULL)
-        name = PyUnicode_InternFromString("own_memory");
-    PyObject *found = PyObject_GetAttr(device, name);
+    PyObject *found = PyObject_GetAttr(device, interned(&name, "own_memory"));
     int away = found == NULL ? -1 : PyObject_IsTrue(found);
     Py_XDECREF(found);
     return away;
@@ -232,39 +213,20 @@ method_vectorcall(Method *self, PyObject *const *arguments, size_t flags, PyObje
 static PyObject *
 method_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *function, *learn, *recipes, *entries, *kind, *wrap, *config, *block, *observed, *loading, *constant, *parts;
-    int numbers, least;
-    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Method takes no keyword arguments");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(arguments, "OOO!pi(O!O!OOOO!O!OO!):Method", &function, &learn, &PyDict_Type, &recipes, &numbers,
-                          &least, &PyDict_Type, &entries, &PyType_Type, &kind, &wrap, &config, &block, &PyDict_Type,
-                          &observed, &PyDict_Type, &loading, &constant, &PyDict_Type, &parts))
-        return NULL;
-    if (!PyContextVar_CheckExact(block)) {
+    Method *self = (Method *)allocated(type, keywords);
+    if (self != NULL
+        && PyArg_ParseTuple(arguments, "OOO!pi(O!O!OOOO!O!OO!):Method", &self->function, &self->learn, &PyDict_Type,
+                            &self->recipes, &self->numbers, &self->least, &PyDict_Type, &self->entries, &PyType_Type,
+                            &self->kind, &self->wrap, &self->config, &self->block, &PyDict_Type, &self->observed,
+                            &PyDict_Type, &self->loading, &self->constant, &PyDict_Type, &self->parts)) {
+        self->given = Py_NewRef(arguments);
+        self->vectorcall = (vectorcallfunc)method_vectorcall;
+        if (PyContextVar_CheckExact(self->block))
+            return (PyObject *)self;
         PyErr_SetString(PyExc_TypeError, "Method: what holds the settings of a block is a ContextVar");
-        return NULL;
     }
-    Method *self = (Method *)type->tp_alloc(type, 0);
-    if (self == NULL)
-        return NULL;
-    self->vectorcall = (vectorcallfunc)method_vectorcall;
-    self->function = Py_NewRef(function);
-    self->learn = Py_NewRef(learn);
-    self->recipes = Py_NewRef(recipes);
-    self->numbers = numbers;
-    self->least = least;
-    self->entries = Py_NewRef(entries);
-    self->kind = (PyTypeObject *)Py_NewRef(kind);
-    self->wrap = Py_NewRef(wrap);
-    self->config = Py_NewRef(config);
-    self->block = Py_NewRef(block);
-    self->observed = Py_NewRef(observed);
-    self->loading = Py_NewRef(loading);
-    self->constant = Py_NewRef(constant);
-    self->parts = Py_NewRef(parts);
-    return (PyObject *)self;
+    Py_XDECREF(self);
+    return NULL;
 }
 
 static PyObject *

@@ -51,15 +51,26 @@ PyObject *
 take_last(PyObject *list)
 {
     Py_ssize_t last = PyList_GET_SIZE(list) - 1;
-#ifdef Py_GIL_DISABLED
-    PyObject *item = Py_NewRef(PyList_GET_ITEM(list, last));
-    if (PyList_SetSlice(list, last, last + 1, NULL) < 0)
-        Py_CLEAR(item);
-#else
     PyObject *item = PyList_GET_ITEM(list, last);
     Py_SET_SIZE((PyVarObject *)list, last); /* the list's memory stays: most often it is soon as long again */
-#endif
     return item;
+}
+
+PyObject *
+allocated(PyTypeObject *type, PyObject *keywords)
+{
+    if (keywords == NULL || PyDict_GET_SIZE(keywords) == 0)
+        return type->tp_alloc(type, 0);
+    PyErr_Format(PyExc_TypeError, "%s takes no keyword arguments", type->tp_name);
+    return NULL;
+}
+
+PyObject *
+interned(PyObject **place, const char *name)
+{
+    if (*place == NULL)
+        *place = PyUnicode_InternFromString(name);
+    return *place;
 }
 
 static struct PyModuleDef module = {
@@ -71,17 +82,17 @@ PyMODINIT_FUNC
 PyInit__native(void)
 {
     import_array();
-    PyObject *made = PyModule_Create(&module);
-    PyObject *launcher = PyType_FromSpec(&launcher_spec), *enqueuer = PyType_FromSpec(&enqueuer_spec);
-    PyObject *method = PyType_FromSpec(&method_spec), *lease = (PyObject *)lease_type();
-    if (made == NULL || launcher == NULL || enqueuer == NULL || method == NULL || lease == NULL
-        || PyModule_AddObjectRef(made, "Launcher", launcher) < 0 || PyModule_AddObjectRef(made, "Enqueuer", enqueuer) < 0
-        || PyModule_AddObjectRef(made, "Lease", lease) < 0 || PyModule_AddObjectRef(made, "Method", method) < 0
-        || PyModule_AddFunctions(made, groupers) < 0 || PyModule_AddFunctions(made, multipliers) < 0
-        || PyModule_AddIntConstant(made, "INTERFACE", 11) < 0)
+    PyObject *made = PyModule_Create(&module), *lease = (PyObject *)lease_type();
+    PyType_Spec *specs[] = {&launcher_spec, &enqueuer_spec, &method_spec};
+    int added = made != NULL && lease != NULL && PyModule_AddObjectRef(made, "Lease", lease) == 0
+                && PyModule_AddFunctions(made, groupers) == 0 && PyModule_AddFunctions(made, multipliers) == 0
+                && PyModule_AddIntConstant(made, "INTERFACE", 12) == 0;
+    for (int n = 0; added && n < 3; ++n) {
+        PyObject *type = PyType_FromSpec(specs[n]);
+        added = type != NULL && PyModule_AddType(made, (PyTypeObject *)type) == 0;
+        Py_XDECREF(type);
+    }
+    if (!added)
         Py_CLEAR(made);
-    Py_XDECREF(launcher);
-    Py_XDECREF(enqueuer);
-    Py_XDECREF(method);
     return made;
 }

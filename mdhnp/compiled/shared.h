@@ -13,11 +13,58 @@
 
 typedef int (*Enqueue)(void *queue, void *kernel, unsigned dimensions, const size_t *offset, const size_t *global_size,
                        const size_t *local_size, unsigned waits, void *const *wait_list, void **event);
+typedef int (*SetArgument)(void *kernel, unsigned index, size_t size, const void *value);
+typedef int (*SetPointer)(void *kernel, unsigned index, const void *address);
 
 typedef struct {
     void *kernel;
     size_t global_size, local_size;
 } Launch;
+
+typedef struct { /* argument `index` of a launch's kernel is the buffer, or address, of array `slot`, or the offset there */
+    Py_ssize_t launch, slot;
+    unsigned index;
+    int is_offset;
+    npy_int64 last; /* the offset, or the serial number, set at the call before */
+} Binding;
+
+typedef struct { /* where an array is */
+    Py_ssize_t low; /* bytes from its first element to the lowest */
+    void *buffer;
+    npy_int64 offset, serial; /* no two blocks share a serial number, as two buffers one after the other may an address */
+} Place;
+
+/* Kernels, and what their arguments are, which one of two functions sets. `Launcher` and `Enqueuer` begin so. */
+typedef struct {
+    PyObject_HEAD
+    SetPointer set_pointer;
+    SetArgument set_argument;
+    Enqueue enqueue;
+    void *queue;
+    Py_ssize_t arrays, launches, bindings;
+    int are_set; /* whether all arguments are what `last` says */
+    Place *places;
+    Launch *launch;
+    Binding *binding;
+} Kernels;
+
+/* Read all but functions and queue, as `Launcher` and `Enqueuer` take them; -1 for an error. */
+int read_kernels(Kernels *self, PyObject *lows, PyObject *launches, PyObject *bindings);
+void drop_kernels(Kernels *self);
+
+/* Read the entry `n` of a tuple of tuples; 0 for an error. */
+int read_entry(PyObject *tuple, Py_ssize_t n, const char *format, ...);
+
+/* Have `place` say where inputs and outputs are, beside which there are so many others; the first slot of these, or -1. */
+Py_ssize_t place_arrays(Kernels *self, PyObject *inputs, PyObject *outputs, Py_ssize_t others,
+                        int (*place)(PyArrayObject *array, Place *place));
+
+/* Launch all kernels on what stands in `places`, without the interpreter; OpenCL's error, or 0. */
+int launch_all(Kernels *self, void **event);
+
+PyObject *forget(Kernels *self, PyObject *nothing);
+#define FORGET {"forget", (PyCFunction)forget, METH_NOARGS, PyDoc_STR("forget()\n--\n\n" \
+               "Set all arguments at the next launch: someone else sets the kernels' arguments.")}
 
 /* What the module gives. */
 extern PyMethodDef finders[], groupers[], multipliers[];
@@ -34,6 +81,12 @@ typedef struct {
 /* Give an attribute, a new reference. */
 PyObject *get_slot(Slot *slot, PyObject *object);
 int set_slot(Slot *slot, PyObject *object, PyObject *value);
+
+/* Make an object of a type that takes no keyword arguments; NULL for an error. */
+PyObject *allocated(PyTypeObject *type, PyObject *keywords);
+
+/* Give the interned text of a name, kept in `place`. */
+PyObject *interned(PyObject **place, const char *name);
 
 /* Take the last item of a list that has one, as list.pop() does; NULL for an error. */
 PyObject *take_last(PyObject *list);

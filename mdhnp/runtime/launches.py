@@ -151,20 +151,19 @@ def _natives(
     """What launches without Python, where it is compiled and finds the functions that pyopencl itself calls."""
     lows = (*memory.lows, *(0 for _ in program.temporaries))
     kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
-    if Launcher is not None and isinstance(memory, SystemMemory):  # functions that came with OpenCL 2
-        functions = _addresses("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
-        pairs = tuple((n, *binding) for n, launch in enumerate(launches) for binding in launch.bindings)
-        launcher = None if functions is None else Launcher(functions, device.queue.int_ptr, lows, kernels, pairs)
-        return launcher, None
-    functions = _addresses("SetKernelArg", "EnqueueNDRangeKernel")
-    if Enqueuer is None or not isinstance(memory, Resident) or functions is None:
-        return None, None
     bindings = tuple(
         (n, *binding, kind)
         for n, launch in enumerate(launches)
         for kind, pairs in ((False, launch.bindings), (True, launch.offsets))
         for binding in pairs
     )
+    if Launcher is not None and isinstance(memory, SystemMemory):  # functions that came with OpenCL 2
+        functions = _addresses("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
+        launcher = None if functions is None else Launcher(functions, device.queue.int_ptr, lows, kernels, bindings)
+        return launcher, None
+    functions = _addresses("SetKernelArg", "EnqueueNDRangeKernel")
+    if Enqueuer is None or not isinstance(memory, Resident) or functions is None:
+        return None, None
     source, waiting = pool(device), pending.waiting(device)
     results = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
     temporaries = [source.size_of(nbytes) for nbytes in program.temporaries]
