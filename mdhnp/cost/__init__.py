@@ -7,10 +7,21 @@ beside it. Pure: what measures a machine is in `tuning/measure/machine.py`.
 
 from mdhnp.cost.chains import INSTRUCTION, ChainCost, weighed
 from mdhnp.cost.machine import ComputeUnit, Core, Link, Machine, NumpyRates, usual, usual_numpy
-from mdhnp.cost.work import NumpyWork, Work, bytes_read, numpy_seconds, operation_count, passes, seconds, weight, work
+from mdhnp.cost.work import (
+    NumpyWork,
+    Work,
+    bytes_read,
+    numpy_seconds,
+    operation_count,
+    passes,
+    seconds,
+    weight,
+    weights,
+    work,
+)
 
 __all__ = [
     "INSTRUCTION", "ChainCost", "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work",
     "bytes_read", "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy", "weighed", "weight",
-    "work",
+    "weights", "work",
 ]  # fmt: skip

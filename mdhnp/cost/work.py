@@ -132,7 +132,12 @@ def weight(function: Function) -> float:
     >>> weight(trace(lambda x: np.exp(x) + 1, [np.float32]))
     10.0
     """
-    return float(sum([_WEIGHTS.get(function.body[n].op, 1) for n in function.live()]))
+    return float(sum(weights(function).values()))
+
+
+def weights(function: Function) -> dict[int, float]:
+    """Return the simple operations of each instruction that some result depends on, by its position in the body."""
+    return {n: _WEIGHTS.get(function.body[n].op, 1) for n in function.live()}
 
 
 def passes(function: Function) -> int:

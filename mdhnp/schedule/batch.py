@@ -17,6 +17,7 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import longest_chain
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.shared import shared
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -111,6 +112,17 @@ class Tiling:
         self.registers = np.maximum(self.width * access.itemsize / caps.vector_bytes, 1)
         #: Whether vectors lie along a dimension.
         self.moves = {d: (batch.vector_dim == d) & (self.width > 1) for d in range(access.h.rank)}
+
+    @cached_property
+    def operations(self) -> Floats:
+        """Vector operations of all points of a private tile, where those that several of them need are done once."""
+        points = np.prod(self.pt, axis=1)
+        count: Floats = self.access.operations * points
+        for value in shared(self.access.h):
+            # Along vectors a neighbour is another lane.
+            once = [np.where(self.moves[d], np.inf, value.computed(self.pt, d)) for d in self.access.kept]
+            count = count - value.weight * (len(value.places) * points - np.min(once, axis=0, initial=np.inf))
+        return count
 
     @cached_property
     def order(self) -> Ints:

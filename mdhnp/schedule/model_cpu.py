@@ -56,7 +56,7 @@ def _steps(c: Tiling, d: int) -> Floats:
 def _body(c: Tiling) -> Floats:
     """Cycles of one private tile: the longest of arithmetic, loads and dependent chain, plus spilled registers."""
     access = c.access
-    arithmetic = np.prod(c.pt, axis=1) / c.width * access.operations / 2 * c.registers
+    arithmetic = c.operations / c.width / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
     for n, view in enumerate(access.h.inputs):
         lanes, each = _vector_loads(c, n)
