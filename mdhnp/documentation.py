@@ -36,6 +36,8 @@ SHARED = {
     "out": "ndarray, optional: Where to put the result.",
     "precision": '{"highest", "high", "default"}, optional: How exact products of float32 must be; by default what '
     "``config.precision`` says, which tells more.",
+    "schedule": "Schedule or sequence of Schedule, optional: By which kernels compute, one for each, in place of "
+    "``config.schedule``, which tells more.",
     "shape": "int or sequence of int: Extents.",
     "where": "array_like: Of booleans, broadcast to `x`: which elements count; by default all.",
     "x": "array_like: An Array, or what NumPy takes; Arrays give Arrays.",

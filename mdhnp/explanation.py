@@ -26,7 +26,7 @@ from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
 _ORIGINS = {
     "tuned": "tuned", "family": "tuned for sizes near to this", "default": "default", "general": "for all sizes",
-    "given": "config.schedule",
+    "given": "as the call says",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ class Explanation:
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
-        """One for each kernel, in order, for ``mdhnp.config(schedule=)`` to repeat the call, or to begin from."""
+        """One for each kernel, in order, for the call's ``schedule=`` to repeat it, or to begin from."""
         return tuple([s for plan in self.launches if isinstance(plan, Kernels) for s in repeating(plan)])
 
     @property

@@ -6,8 +6,8 @@ more than two dictionaries are asked.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,6 +15,7 @@ from itertools import product
 from math import isfinite
 from numbers import Integral
 from typing import Any, Literal, get_args
+from weakref import WeakValueDictionary
 
 from mdhnp.process import process
 
@@ -75,14 +76,6 @@ class Mode:
         """Whether a kernel for all sizes may serve a call, until one for its own sizes pays."""
         return self.specialise == "auto" and self.tuning in ("auto", "off")
 
-    def at(self, where: str, precision: Any = None, memory_limit: Any = None) -> "Mode":
-        """The same settings for a call that says some itself, which are not None; `where`, for errors, is the call."""
-        level: Any = self.precision if precision is None else _checked("precision", precision, f"{where}: precision")
-        limit, fixed = self.memory_limit, self.precision == "fixed"
-        if memory_limit is not None:
-            limit = _checked("memory_limit", memory_limit, f"{where}: memory_limit")
-        return _mode(self.host, self.tuning, self.specialise, level, self.schedules, limit, fixed)
-
 
 #: As many as entries are kept, each of which is of one mode.
 _made = lru_cache(maxsize=4096)(Mode)
@@ -107,14 +100,24 @@ for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get
 _changing = process.lock()
 
 
-class _Block:
-    """What `with config(...)` blocks set in this thread or task, over what the process has."""
+class _Block(AbstractContextManager["Config"]):
+    """What a `with config(...)` block sets in this thread or task, over what blocks around it and the process have."""
 
-    __slots__ = ("_mode", "_process", "changes")
+    __slots__ = ("_config", "_mode", "_process", "_token", "changes")
 
-    def __init__(self, changes: Mapping[str, Any]) -> None:
-        self.changes = changes
+    def __init__(self, owner: "Config", changes: Mapping[str, Any]) -> None:
+        self._config, self.changes = owner, changes
         self._process: Mapping[str, Any] | None = None
+
+    def __enter__(self) -> "Config":
+        outer = inside.get()
+        if outer is not None:
+            self.changes = {**outer.changes, **self.changes}
+        self._token = inside.set(self)
+        return self._config
+
+    def __exit__(self, *error: object) -> None:
+        inside.reset(self._token)
 
     def mode(self, process: Mapping[str, Any]) -> Mode:
         if self._process is not process:
@@ -228,8 +231,9 @@ class Config:
     schedule: Any = _setting(
         "schedule",
         "The :class:`mdhnp.tuning.Schedule` by which a call's kernel computes, exactly, or a sequence of them for a "
-        "call of several kernels, as :func:`mdhnp.explain` gives them; meant for a block around one call. One that is "
-        "not legal for the call is an :class:`mdhnp.IllegalSchedule`. None: schedules are chosen.",
+        "call of several kernels, as :func:`mdhnp.explain` gives them, unless the call says so itself; meant for a "
+        "block around one call. NumPy computes no such call, and nothing is tuned for it. One that is not legal is an "
+        ":class:`mdhnp.IllegalSchedule`. None: schedules are chosen.",
     )
     memory_limit: int | None = _setting(
         "memory_limit",
@@ -270,19 +274,16 @@ class Config:
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"
 
-    @contextmanager
-    def __call__(self, **changes: Any) -> Iterator["Config"]:
+    def __call__(self, **changes: Any) -> AbstractContextManager["Config"]:
         """Change settings inside a ``with`` block."""
         for name in changes:
             if name not in _DEFAULTS:
                 raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
-        new = {name: _checked(name, value, f"config: {name}") for name, value in changes.items()}
-        outer = inside.get()
-        token = inside.set(_Block(new if outer is None else {**outer.changes, **new}))
-        try:
-            yield self
-        finally:
-            inside.reset(token)
+        return self.block("config", changes)
+
+    def block(self, where: str, changes: Mapping[str, Any]) -> AbstractContextManager["Config"]:
+        """Change settings inside a ``with`` block; `where`, for errors, is who says so."""
+        return _Block(self, {name: _checked(name, value, f"{where}: {name}") for name, value in changes.items()})
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
@@ -303,6 +304,10 @@ def _checked(name: str, value: Any, where: str) -> Any:
     return value
 
 
+#: Schedules whose fields have values that they may have, by `id`.
+_sound: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
 def _schedules(value: Any, where: str) -> tuple[Any, ...]:
     """Give one schedule or several as a tuple."""
     each = tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -311,7 +316,9 @@ def _schedules(value: Any, where: str) -> tuple[Any, ...]:
         raise ValueError(f"{where}: {value!r:.200} is neither None nor a mdhnp.tuning.Schedule nor a sequence of them")
     for s in each:  # 2.0 and True equal numbers, and would be found again in their place
         try:
-            module.check_fields(s)
+            if _sound.get(id(s)) is not s:
+                module.check_fields(s)
+                _sound[id(s)] = s
         except ValueError as error:
             raise type(error)(f"{where}: {error}") from None
     return each

@@ -19,6 +19,8 @@ A, B, C = (RNG.random(shape, np.float32) for shape in ((37, 41), (41, 23), (23, 
 #: The canonical form of A @ B.
 PLAIN = Schedule.plain((37, 23, 41), 2)
 
+KEYS = {"a": np.arange(6, dtype=np.int32), "b": np.arange(6, dtype=np.int32) % 2}
+
 NESTED = mdhnp.md_hom(lambda x: x, {"i": mdhnp.pw("add"), "j": mdhnp.pw("max")}, "A[i,j] -> O[]", nested=True)
 CALLS: dict[str, Callable[..., Any]] = {
     "product": lambda a, b, c: mdhnp.matmul(a, b),
@@ -88,17 +90,66 @@ def test_a_call_computes_by_the_schedule(device: Device, schedule: Schedule) -> 
     ids=["tile", "rank", "vectors", "second", "count"],
 )
 def test_what_is_illegal_is_said(device: Device, schedule: Any, says: str) -> None:
-    with (
-        mdhnp.config(schedule=schedule),
-        pytest.raises(mdhnp.IllegalSchedule, match=r"^matmul: config\.schedule: ") as e,
-    ):
-        mdhnp.matmul(A, B)
-    assert says in str(e.value)
+    for asked in (lambda: mdhnp.matmul(A, B), lambda: mdhnp.linalg.matmul(A, B, schedule=schedule)):
+        with mdhnp.config(schedule=schedule), pytest.raises(mdhnp.IllegalSchedule, match=r"^matmul: schedule: ") as e:
+            asked()
+        assert says in str(e.value)
 
 
 def test_numpy_does_not_compute_and_nothing_is_tuned(device: Device) -> None:
     with mdhnp.config(host="auto", tuning="full", schedule=PLAIN):
         shown = mdhnp.explain(mdhnp.matmul, A, B)
-        assert (shown.launches[0].why, shown.schedules) == ("config.schedule says how", (PLAIN,))
+        assert (shown.launches[0].why, shown.schedules) == ("schedule says how", (PLAIN,))
         (ready,) = mdhnp.prepare(mdhnp.matmul, A, B)  # by the schedules that are chosen
         assert ready.device is device
+
+
+#: Functions of each kind that takes a schedule, with as many kernels as their calls have.
+TAKING: dict[str, Callable[..., Any]] = {
+    "matmul": lambda **how: mdhnp.matmul(A, B, **how),
+    "matmul, into": lambda **how: mdhnp.matmul(A, B, np.empty((37, 23), np.float32), **how),
+    "matmul, lists": lambda **how: mdhnp.matmul(A.tolist(), B.tolist(), **how),
+    "matmul, semiring": lambda **how: mdhnp.matmul(A, B, semiring=mdhnp.semiring.min_plus, **how),
+    "linalg.matmul": lambda **how: mdhnp.linalg.matmul(A, B, **how),
+    "vecmat": lambda **how: mdhnp.vecmat(A[:, 0], A, **how),
+    "einsum": lambda **how: mdhnp.einsum("ij,jk,kl->il", A, B, C, **how),
+    "dot": lambda **how: mdhnp.dot(A, B, **how),
+    "tensordot": lambda **how: mdhnp.tensordot(A, B, 1, **how),
+    "multi_dot": lambda **how: mdhnp.linalg.multi_dot([A, B, C], **how),
+    "gemv": lambda **how: mdhnp.gemv(A, A[0], A[:, 0], 2, 3, **how),
+    "gemm": lambda **how: mdhnp.gemm(A, B, **how),
+    "conv1d": lambda **how: mdhnp.conv1d(A[None], A[None, :, :3], **how),
+    "stencil": lambda **how: mdhnp.stencil(A, A[:3, :3], **how),
+    "prl": lambda **how: mdhnp.prl(KEYS, KEYS, m=0.9, **how).weight,
+    "sum": lambda **how: mdhnp.sum(A, axis=0, **how),
+    "sum, where": lambda **how: mdhnp.sum(A, axis=0, where=A > 0.5, **how),
+    "std": lambda **how: mdhnp.std(A, axis=1, **how),
+    "argmax": lambda **how: mdhnp.argmax(A, axis=1, **how),
+    "cumulative_sum": lambda **how: mdhnp.cumulative_sum(A, axis=1, **how),
+    "attention": lambda **how: mdhnp.attention(A[:, :8], A[:, 8:16], A[:, 16:], **how),
+    "md_hom": lambda **how: NESTED(A, **how),
+}
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_functions_take_a_schedule(device: Device, name: str) -> None:
+    """And nothing of it is left for other calls, nor found by those that say another one."""
+    call = TAKING[name]
+    first = mdhnp.explain(call)
+    given = tuple([replace(s, group_order=s.group_order[::-1], item_order=s.item_order[::-1]) for s in first.schedules])
+    for how in ({"schedule": given}, {"schedule": first.schedules}, {}, {"schedule": list(given)}) * 2:
+        shown = mdhnp.explain(call, **how)
+        assert shown.schedules == (tuple(how["schedule"]) if how else first.schedules)
+        np.testing.assert_allclose(call(**how), call(), rtol=1e-4)
+    with pytest.raises(ValueError, match=r"^\w+: schedule: 3 is neither None nor a mdhnp\.tuning\.Schedule"):
+        call(schedule=3)
+    with pytest.raises(mdhnp.IllegalSchedule, match=r"^\w+: schedule: 9 for a call of \d kernels"):
+        call(schedule=[PLAIN] * 9)
+
+
+def test_a_call_inside_of_a_fused_function_takes_none() -> None:
+    product = mdhnp.fuse(lambda a, b: mdhnp.matmul(a, b, schedule=PLAIN) + 1)
+    with pytest.raises(mdhnp.TracingError, match=r"^matmul: schedule: cannot be given in line \d+ of"):
+        product(A, B)
+    with pytest.raises(TypeError, match="schedule"):
+        mdhnp.reshape(A, (-1,), schedule=PLAIN)

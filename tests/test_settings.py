@@ -117,7 +117,6 @@ def test_the_mode_is_that_of_the_settings_in_force():
     given = Schedule.plain((3,), 1)
     with mine(schedule=given, tuning="full"):
         assert (mine.schedule, mine.mode.schedules, mine.mode.tuning) == ((given,), (given,), "off")
-        assert mine.mode.of_views.schedules == mine.mode.at("", "high").schedules == (given,)
+        assert mine.mode.of_views.schedules == (given,)
     with config(memory_limit=100) as mine:
-        assert mine.mode.of_views.memory_limit == mine.mode.at("", "high").memory_limit == 100
-        assert mine.mode.at("", memory_limit=0) is mine.mode.at("", "highest", 0)
+        assert mine.mode.of_views.memory_limit == 100

@@ -60,7 +60,7 @@ def only_kernels(p: Lifecycle, _: Any) -> "tuple[Device, str] | None":
     if request.mode.resident:
         why = "its operands are on the device"
     elif request.mode.schedules:
-        why = "config.schedule says how"
+        why = "schedule says how"
     elif request.mode.precision == "fixed":
         why = "config.deterministic"
     elif request.mode.decides == "never":

@@ -33,26 +33,17 @@ def call(
     dtypes: Sequence[np.dtype[Any] | None] = (),
     numpy: Callable[[], Any] | None = None,
     owners: Sequence[object] = (),
-    precision: Any = None,
-    memory_limit: Any = None,
 ) -> Any:
     """Make a call, and give what the user gets: new arrays, or scalars.
 
     It is told by `what`, which is its :class:`Routine`, then all arguments but the operands, hashable. Kernels must
     compute in `dtypes` that it names, too. `numpy` makes it with NumPy, by default the function's own way to. Its plans
-    go when one of its `owners` dies, which `what` may hold weakly only. `precision` and `memory_limit` are
-    those that the call says for itself.
+    go when one of its `owners` dies, which `what` may hold weakly only.
     """
     if observe.learning and observe.is_called() and not _is_sparse(what, operands):
-        again = partial(
-            call, what, operands, dtypes=dtypes, numpy=numpy, owners=owners, precision=precision,
-            memory_limit=memory_limit,
-        )  # fmt: skip
-        plain = precision is None and memory_limit is None and not owners
-        return observe.called(what if plain else None, observe.Kind.ROUTINE, operands, again)
+        again = partial(call, what, operands, dtypes=dtypes, numpy=numpy, owners=owners)
+        return observe.called(None if owners else what, observe.Kind.ROUTINE, operands, again)
     mode = config.mode
-    if precision is not None or memory_limit is not None:
-        mode = mode.at(what[0].name, precision, memory_limit)
     if operands and type(operands[0]) is Array:
         repeated = (find_views if observe.blocks else repeat)(entries, what, mode, operands, Array)
         if type(repeated) is Array or repeated == ():
@@ -65,7 +56,7 @@ def call(
     if found is not None:
         return found.run(operands)
     if _is_sparse(what, operands):
-        return what[0].sparse(operands, precision, *what[1:])
+        return what[0].sparse(operands, *what[1:])
     given = _Arguments(what, operands, dtypes, numpy, owners)
     if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)
@@ -116,7 +107,7 @@ def _with_arrays(given: _Arguments, mode: Mode) -> Any:
     views = on_device(operands, device, given.what[0].convert)
     if device.passing:
         exact: Any = partial(at_precision, mode=mode)
-        return wrapped(device.call(given.what, views, given.dtypes, exact, mode.memory_limit), device)  # type: ignore[attr-defined]
+        return wrapped(device.call(given.what, views, given.dtypes, exact, mode), device)  # type: ignore[attr-defined]
     found = find(entries, given.what, device.key, mode, views)
     if found is not None:
         return wrapped(found.run(views), device)

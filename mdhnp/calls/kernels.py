@@ -65,7 +65,7 @@ def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
     """Give each step of a call those of the settings' schedules that are for its kernels."""
     counts = [0 if r.empty else len(staged(r)) for r in requests]
     if sum(counts) != len(mode.schedules):
-        raise IllegalSchedule(f"config.schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
+        raise IllegalSchedule(f"schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
     each = iter(mode.schedules)
     return [replace(r, schedules=tuple(islice(each, n))) for r, n in zip(requests, counts, strict=True)]
 
@@ -81,7 +81,7 @@ def _as_told(request: Request, why: str) -> Kernels:
         return fixed(request, [Scheduled(s, "given") for s in request.schedules], why)  # which checks a second kernel's
     except IllegalSchedule as error:
         of = " and then ".join([f"{h} of {'×'.join(map(str, h.extents))}" for h in each])
-        raise IllegalSchedule(f"config.schedule: {error} ({of}, on {device.name})") from None
+        raise IllegalSchedule(f"schedule: {error} ({of}, on {device.name})") from None
 
 
 def repeating(plan: Kernels) -> tuple[Schedule, ...]:

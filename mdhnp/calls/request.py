@@ -118,7 +118,7 @@ class Routine:
     numpy: Callable[..., Any] | None = None
     #: Gives arrays that kernels can address in place of the operands, where there are such arrays.
     convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
-    #: Makes calls with sparse operands, from operands and precision as given, then the other arguments.
+    #: Makes calls with sparse operands, from operands as given, then the other arguments.
     sparse: Callable[..., Any] | None = None
 
 

@@ -24,6 +24,7 @@ from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous
+from mdhnp.settings import Mode
 
 Array = npt.NDArray[Any]
 
@@ -185,7 +186,7 @@ class Tracer:
         operands: tuple[Any, ...],
         dtypes: Sequence[np.dtype[Any] | None],
         exact: Callable[[Computation], Computation],
-        memory_limit: int | None,
+        mode: Mode,
     ) -> Any:
         """Note a call; gives views of its results, as the call does. `exact` has an MDH say how exact it must be.
 
@@ -195,8 +196,13 @@ class Tracer:
         arrays = routine.convert(operands)
         if reason := unsupported(arrays, *dtypes):
             raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
+        if mode.schedules:
+            raise TracingError(
+                f"schedule: cannot be given {line()}: how the function as a whole computes is said by "
+                "mdhnp.config(schedule=...) around its call"
+            )
         computed = described(what, arrays).sorted()
-        self.memory_limit = least_limit(self.memory_limit, memory_limit)
+        self.memory_limit = least_limit(self.memory_limit, mode.memory_limit)
         inputs = tuple([self._known(a) for a in (*computed.inputs(arrays), *computed.constants)])
         inputs += tuple([view for s in computed.sortings for view in self._sorted(s, inputs[s.source])])
         graph = computed.graph

@@ -67,7 +67,9 @@ array([[1.],
 >>> mdhnp.attention(q, k, v, causal=True)[0]
 array([1.])""",
 )
-def attention(q: Any, k: Any, v: Any, mask: Any = None, scale: float | None = None, causal: bool = False) -> Any:
+def attention(
+    q: Any, k: Any, v: Any, mask: Any = None, scale: float | None = None, causal: bool = False, *, schedule: Any = None,
+) -> Any:  # fmt: skip
     arrays = [operand(x) for x in (q, k, v, *([] if mask is None else [mask]))]
     _check(*arrays)
     scale = arrays[0].shape[-1] ** -0.5 if scale is None else one_number("scale", scale)

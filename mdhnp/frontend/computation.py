@@ -15,6 +15,7 @@ from mdhnp.mdh import Function, MdHom, Pattern, cc
 from mdhnp.mdh.combine import CombineSpec, require_distributive
 from mdhnp.mdh.pattern import md_hom as pattern
 from mdhnp.mdh.pattern import whole_extents
+from mdhnp.settings import config
 
 
 class Computation:
@@ -32,13 +33,15 @@ class Computation:
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
 
-    def __call__(self, *arrays: "npt.ArrayLike", **extents: int) -> Any:
+    def __call__(self, *arrays: "npt.ArrayLike", schedule: Any = None, **extents: int) -> Any:
         """Compute.
 
         Parameters
         ----------
         *arrays : array_like
             One an input, in the order of the views.
+        schedule : Schedule or sequence of Schedule, optional
+            By which kernels compute, in place of ``config.schedule``, which tells more.
         **extents : int
             Extents of dimensions that the arrays' shapes do not fix, and, by the name of an array that says where
             results go, how many places there are.
@@ -56,6 +59,9 @@ class Computation:
             for.
         """
         try:
+            if schedule is not None:
+                with config.block("md_hom", {"schedule": schedule}):
+                    return self(*arrays, **extents)
             if extents:
                 extents = whole_extents(extents)
             # The computation itself is the key: the same views with another function are another computation. Held

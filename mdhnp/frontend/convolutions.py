@@ -64,7 +64,7 @@ def _convolution(what: str, layouts: str, example: str) -> Callable[[Public], Pu
 array([[[3., 5.]]])""")  # fmt: skip
 def conv1d(
     x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
-    groups: int = 1, layout: Literal["NCW", "NWC"] = "NCW",
+    groups: int = 1, layout: Literal["NCW", "NWC"] = "NCW", schedule: Any = None,
 ) -> Any:  # fmt: skip
     return _convolved("NCW NWC", x, w, stride, padding, dilation, groups, layout)
 
@@ -76,7 +76,7 @@ array([[[[10., 18.],
          [42., 50.]]]])""")  # fmt: skip
 def conv2d(
     x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
-    groups: int = 1, layout: Literal["NCHW", "NHWC"] = "NCHW",
+    groups: int = 1, layout: Literal["NCHW", "NHWC"] = "NCHW", schedule: Any = None,
 ) -> Any:  # fmt: skip
     return _convolved("NCHW NHWC", x, w, stride, padding, dilation, groups, layout)
 
@@ -86,7 +86,7 @@ def conv2d(
 (1, 1, 1, 1, 1)""")  # fmt: skip
 def conv3d(
     x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
-    groups: int = 1, layout: Literal["NCDHW", "NDHWC"] = "NCDHW",
+    groups: int = 1, layout: Literal["NCDHW", "NDHWC"] = "NCDHW", schedule: Any = None,
 ) -> Any:  # fmt: skip
     return _convolved("NCDHW NDHWC", x, w, stride, padding, dilation, groups, layout)
 

@@ -86,8 +86,8 @@ array([[0., 0., 0.],
 )
 def einsum(
     subscripts: Any = None, /, *operands: Any, out: npt.NDArray[Any] | None = None, dtype: npt.DTypeLike | None = None,
-    order: str = "K", casting: str = "safe", optimize: Any = "auto", precision: str | None = None, multiply: Any = None,
-    add: Any = None, semiring: Semiring | None = None, memory_limit: int | None = None,
+    order: str = "K", casting: str = "safe", optimize: Any = "auto", precision: str | None = None, schedule: Any = None,
+    multiply: Any = None, add: Any = None, semiring: Semiring | None = None, memory_limit: int | None = None,
     extents: Mapping[str, int] | None = None,
 ) -> Any:  # fmt: skip
     try:
@@ -99,7 +99,7 @@ def einsum(
             ring = asked(multiply, add, semiring)
         if out is None and dtype is None and order == "K" and casting == "safe" and extents is None:
             plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
-            return call(plain, operands, precision=precision, memory_limit=memory_limit)
+            return call(plain, operands)
         wanted, target = exact_type(dtype), output("einsum", out)
         to = None if target is None else (target.ndim, target.dtype)
         types = (wanted, None if target is None else target.dtype)
@@ -111,7 +111,7 @@ def einsum(
             what: tuple[Any, ...] = (_EINSUM, *arguments)
         else:
             what, numpys = (_OVER_SEMIRING, ring, *arguments), None
-        result = call(what, operands, dtypes=types, numpy=numpys, precision=precision, memory_limit=memory_limit)
+        result = call(what, operands, dtypes=types, numpy=numpys)
         return result if target is None or result is target else deliver("einsum", result, target)
     except ARGUMENTS as error:
         raise_named("einsum", error)

@@ -19,6 +19,7 @@ from mdhnp.frontend.converted import switches
 from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 from mdhnp.mdh import Sorting
+from mdhnp.settings import config
 
 
 class Fused:
@@ -88,7 +89,8 @@ class Fused:
         args, kwargs = _put(form, lambda: next(given))
         switches.count(1)
         try:
-            returned = self.function(*args, **kwargs)
+            with config(schedule=None):  # which is for what becomes of the calls
+                returned = self.function(*args, **kwargs)
         finally:
             switches.count(-1)
         found: list[npt.NDArray[Any]] = []

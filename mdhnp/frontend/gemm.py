@@ -42,9 +42,9 @@ _ADDED = "Its elements are not read if `beta` is 0."
 )
 def gemv(
     a: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 0,
-    trans: bool = False, *, precision: str | None = None,
+    trans: bool = False, *, precision: str | None = None, schedule: Any = None,
 ) -> Array:  # fmt: skip
-    return _scaled(_GEMV, ("ki" if trans else "ik", "k", "i"), (a, x, y), alpha, beta, precision)
+    return _scaled(_GEMV, ("ki" if trans else "ik", "k", "i"), (a, x, y), alpha, beta)
 
 
 @public(
@@ -69,17 +69,17 @@ array([[1.5, 1.5],
 )
 def gemm(
     a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 0,
-    trans_a: bool = False, trans_b: bool = False, *, precision: str | None = None,
+    trans_a: bool = False, trans_b: bool = False, *, precision: str | None = None, schedule: Any = None,
 ) -> Array:  # fmt: skip
     terms = ("ki" if trans_a else "ik", "jk" if trans_b else "kj", "ij")
-    return _scaled(_GEMM, terms, (a, b, c), alpha, beta, precision)
+    return _scaled(_GEMM, terms, (a, b, c), alpha, beta)
 
 
-def _scaled(routine: Routine, terms: Terms, operands: tuple[Any, ...], alpha: Any, beta: Any, precision: Any) -> Any:
+def _scaled(routine: Routine, terms: Terms, operands: tuple[Any, ...], alpha: Any, beta: Any) -> Any:
     """Make a call; `terms` are labels of the first two operands, and of the result and the third operand."""
     plain = type(alpha) is type(beta) is int and alpha == 1 and beta == 0
     if plain and operands[2] is None:
-        return call((routine, terms), operands[:2], precision=precision)
+        return call((routine, terms), operands[:2])
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
             raise ValueError("alpha and beta must be scalars")
@@ -92,7 +92,7 @@ def _scaled(routine: Routine, terms: Terms, operands: tuple[Any, ...], alpha: An
     factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
     numpys = partial(_by_numpy, *arrays, terms, alpha=alpha, beta=beta)
     what = (routine, terms, adds, scaled, common)
-    return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys, precision=precision)
+    return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys)
 
 
 def _describe(

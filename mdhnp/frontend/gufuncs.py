@@ -71,16 +71,16 @@ array([[0, 1],
 )
 def matmul(
     x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
-    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, multiply: Any = None,
-    add: Any = None, semiring: Semiring | None = None, **others: Any,
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, schedule: Any = None,
+    multiply: Any = None, add: Any = None, semiring: Semiring | None = None, **others: Any,
 ) -> Any:  # fmt: skip
     if multiply is not None or add is not None or semiring is not None:
         ring = asked(multiply, add, semiring)
-        return _call(_OVER_SEMIRING, (x1, x2), out, casting, order, dtype, axes, precision, others, ring=ring)
+        return _call(_OVER_SEMIRING, (x1, x2), out, casting, order, dtype, axes, others, ring=ring)
     # As in `_call`, but sooner: handing the arguments on takes a tenth of the time of a tiny product.
     if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
-        return call((_MATMUL,), (x1, x2), precision=precision)
-    return _call(_MATMUL, (x1, x2), out, casting, order, dtype, axes, precision, others)
+        return call((_MATMUL,), (x1, x2))
+    return _call(_MATMUL, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 @_product(
@@ -95,14 +95,14 @@ def matmul(
 def vecdot(
     x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
     dtype: npt.DTypeLike | None = None, axes: Any = None, axis: Any = None, keepdims: bool = False,
-    precision: str | None = None, **others: Any,
+    precision: str | None = None, schedule: Any = None, **others: Any,
 ) -> Any:  # fmt: skip
     if axis is not None:
         if axes is not None:
             raise TypeError("vecdot: axis and axes cannot both be given")
         axis = integer("axis", axis)
         axes = [axis, axis, axis if keepdims else ()]
-    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
+    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, others, keepdims)
 
 
 @_product(
@@ -114,9 +114,10 @@ def vecdot(
 )
 def matvec(
     x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
-    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, **others: Any,
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, schedule: Any = None,
+    **others: Any,
 ) -> Any:  # fmt: skip
-    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
+    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 @_product(
@@ -128,9 +129,10 @@ def matvec(
 )
 def vecmat(
     x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
-    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, **others: Any,
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, schedule: Any = None,
+    **others: Any,
 ) -> Any:  # fmt: skip
-    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, precision, others)
+    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def _call(
@@ -141,7 +143,6 @@ def _call(
     order: Any,
     dtype: Any,
     axes: Any,
-    precision: str | None,
     others: dict[str, Any],
     keepdims: bool = False,
     ring: Semiring | None = None,
@@ -149,7 +150,7 @@ def _call(
     plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
     chosen = (routine,) if ring is None else (routine, ring)
     if plain and not keepdims and not others:
-        return call(chosen, operands, precision=precision)
+        return call(chosen, operands)
     name = routine.name
     given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
     given = {key: value for key, value in given.items() if value is not None and value is not False} | others
@@ -166,7 +167,7 @@ def _call(
     wanted = exact_type(dtype)
     to = None if target is None else target.dtype
     what = (*chosen, wanted, order, casting, _whole_axes(axes), bool(keepdims), to)
-    result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
+    result = call(what, operands, dtypes=(wanted,), numpy=numpys)
     if target is None or result is target:
         return result
     cores = _cores_of(name, [np.ndim(x) for x in operands])

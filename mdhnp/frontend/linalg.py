@@ -31,8 +31,8 @@ Array = npt.NDArray[Any]
     raises={"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED},
     example=">>> mdhnp.linalg.matmul([[1, 2]], [[3], [4]])\narray([[11]])",
 )
-def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    return gufuncs.matmul(x1, x2, precision=precision)
+def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = None, schedule: Any = None) -> Any:
+    return gufuncs.matmul(x1, x2)
 
 
 @repeatable(
@@ -59,8 +59,10 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
     raises={"ValueError": "If extents differ, or an axis is named twice.", "TypeError": UNSUPPORTED},
     example=">>> int(mdhnp.linalg.tensordot([1, 2], [3, 4], axes=1))\n11",
 )
-def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precision: str | None = None) -> Any:
-    return products.tensordot(x1, x2, axes, precision=precision)
+def tensordot(
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precision: str | None = None, schedule: Any = None,
+) -> Any:  # fmt: skip
+    return products.tensordot(x1, x2, axes)
 
 
 @repeatable(
@@ -85,9 +87,11 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     raises={"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED},
     example=">>> int(mdhnp.linalg.vecdot([1, 2], [3, 4]))\n11",
 )
-def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None) -> Any:
+def vecdot(
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None, schedule: Any = None,
+) -> Any:  # fmt: skip
     moved = None if type(axis) is int and axis == -1 else axis
-    return gufuncs.vecdot(x1, x2, axis=moved, precision=precision)
+    return gufuncs.vecdot(x1, x2, axis=moved)
 
 
 @repeatable(
@@ -105,17 +109,19 @@ def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision
     notes=f"Source: {PAPER} IV-A.",
     example=">>> mdhnp.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])\narray([12., 12.])",
 )
-def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, precision: str | None = None) -> Any:
+def multi_dot(
+    arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, precision: str | None = None, schedule: Any = None,
+) -> Any:  # fmt: skip
     operands: list[Any] = list(arrays)
     if len(operands) < 2:
         raise ValueError(f"arrays has {len(operands)} of them, two or more are needed")
     if len(operands) == 2:
-        return products.dot(operands[0], operands[1], out, precision=precision)
+        return products.dot(operands[0], operands[1], out)
     target = output("multi_dot", out)
     if target is None:
-        return call((_MULTI_DOT,), tuple(operands), precision=precision)
+        return call((_MULTI_DOT,), tuple(operands))
     numpys = partial(np.linalg.multi_dot, operands, out=out)
-    result = call((_MULTI_DOT,), tuple(operands), numpy=numpys, precision=precision)
+    result = call((_MULTI_DOT,), tuple(operands), numpy=numpys)
     ends = [np.shape(operand) for operand in (operands[0], operands[-1])]
     shape = [size if len(sizes) > 1 else 1 for sizes, size in zip(ends, (ends[0][0], ends[1][-1]), strict=True)]
     deliver("multi_dot", np.reshape(result, shape), products.exactly(np.reshape(result, shape), target))

@@ -86,7 +86,7 @@ _placed = partial(
     "Say where the largest elements are, as ``numpy.argmax`` does: the first of equal ones, or of NaNs.",
     example=">>> mdhnp.argmax([[1, 5, 5], [7, 3, 0]], axis=1)\narray([1, 0])",
 )
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
     return _place_in(_ARGMAX, x, axis, keepdims)
 
 
@@ -94,7 +94,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
     "Say where the smallest elements are, as ``numpy.argmin`` does: the first of equal ones, or of NaNs.",
     example=">>> mdhnp.argmin([[1, 5, 5], [7, 3, 0]], axis=1)\narray([0, 2])",
 )
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
     return _place_in(_ARGMIN, x, axis, keepdims)
 
 

@@ -115,7 +115,7 @@ def prl(
     similarity: Mapping[str, Callable[[Any, Any], Any]] | None = None, fields: Sequence[str] | None = None,
     missing: Callable[[Any], bool] | Collection[Any] | None = None,
     blocking: Iterable[str | Collection[str]] | None = None, thresholds: tuple[float, float] = (15.0, 45.0),
-    dtype: npt.DTypeLike = np.float32,
+    dtype: npt.DTypeLike = np.float32, schedule: Any = None,
 ) -> Links:  # fmt: skip
     arrays, what = _asked(
         new, existing, m, u, default_u, weights, similarity, fields, missing, blocking, thresholds, dtype
@@ -152,6 +152,8 @@ def outlined(
 def _arguments(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     given = signature(prl).bind(*args, **options)
     given.apply_defaults()
+    if given.arguments.pop("schedule") is not None:
+        raise TypeError("schedule: records are not linked by one kernel here")
     return given.arguments
 
 

@@ -38,11 +38,13 @@ _product = partial(repeatable, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
     raises=_UNFIT | {"ValueError": "If extents differ, `out` does not fit, or there is no such precision."},
     example=">>> int(mdhnp.dot(np.arange(3), np.arange(3)))\n5",
 )
-def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precision: str | None = None) -> Any:
+def dot(
+    a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precision: str | None = None, schedule: Any = None,
+) -> Any:  # fmt: skip
     if out is None:
-        return call((_DOT,), (a, b), precision=precision)
+        return call((_DOT,), (a, b))
     target = output("dot", out)
-    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
+    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out))
     return deliver("dot", result, exactly(result, target))
 
 
@@ -53,10 +55,10 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
     returns="scalar: Of the common type.",
     example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
 )
-def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
+def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None, schedule: Any = None) -> Any:
     # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
     operands = tuple([x.reshape(-1) if type(x) is DeviceArray and x.device.own_memory else x for x in (a, b)])
-    return call((_VDOT,), operands, precision=precision)
+    return call((_VDOT,), operands)
 
 
 @_product(
@@ -69,8 +71,8 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
 array([[1, 2, 3],
        [3, 4, 7]])""",
 )
-def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    return call((_INNER,), (a, b), precision=precision)
+def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None, schedule: Any = None) -> Any:
+    return call((_INNER,), (a, b))
 
 
 @_product(
@@ -151,8 +153,10 @@ def trace(
 >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
 (2, 5)""",
 )
-def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2, *, precision: str | None = None) -> Any:
-    return call((_TENSORDOT, _whole(axes)), (a, b), precision=precision)
+def tensordot(
+    a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2, *, precision: str | None = None, schedule: Any = None,
+) -> Any:  # fmt: skip
+    return call((_TENSORDOT, _whole(axes)), (a, b))
 
 
 def exactly(result: Array, out: Array | None) -> Array | None:

@@ -1,10 +1,11 @@
 """What makes a function of arrays public: what `documentation.py` does, and that its calls are found again."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from inspect import unwrap
 from typing import Any, cast
 
-from mdhnp import native
+from mdhnp import documentation, native
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array
 from mdhnp.calls import loading, observe
@@ -12,12 +13,44 @@ from mdhnp.calls.arrays import wrapped
 from mdhnp.calls.operands import parts
 from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
-from mdhnp.documentation import NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function, public
+from mdhnp.documentation import NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function
 from mdhnp.settings import config, inside
 
 __all__ = ["NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "repeatable"]
 
+#: Parameters, by keyword, that are settings of the calls which a function makes; it does not read them itself.
+_SETTINGS = ("precision", "memory_limit", "schedule")
+
 _PLACE = (entries, Array, wrapped, config, inside, vars(observe), vars(loading), transfer.constant, parts)
+
+
+def public(summary: str = "", **record: Any) -> Callable[[Function], Function]:
+    """Document a function as `documentation.public` does, and have its calls made by the settings that it is given."""
+
+    def decorate(function: Function) -> Function:
+        return _by_settings(documentation.public(summary, **record)(function))
+
+    return decorate
+
+
+def _by_settings(function: Function) -> Function:
+    """Have parameters that are settings change these while a function runs."""
+    own = getattr(unwrap(function), "__kwdefaults__", None) or {}
+    names = [name for name in _SETTINGS if name in own]
+    if not names:
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        changes = {name: kwargs.pop(name) for name in names if kwargs.get(name) is not None} if kwargs else None
+        if not changes:
+            return function(*args, **kwargs)
+        with config.block(function.__name__, changes):
+            if observe.learning:  # compiled code does not look into blocks
+                return observe.called(None, observe.Kind.ROUTINE, (), partial(function, *args, **kwargs))
+            return function(*args, **kwargs)
+
+    return cast(Function, call)
 
 
 def repeatable(

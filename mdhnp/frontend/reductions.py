@@ -212,7 +212,7 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
 )
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
+    where: Any = True, schedule: Any = None,
 ) -> Any:  # fmt: skip
     if where is not True or initial is not None:
         return masked(sum, np.add, x, axis, keepdims, where, initial, 0, dtype=dtype)
@@ -226,7 +226,7 @@ def sum(
 )
 def prod(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
+    where: Any = True, schedule: Any = None,
 ) -> Any:  # fmt: skip
     if where is not True or initial is not None:
         return masked(prod, np.multiply, x, axis, keepdims, where, initial, 1, dtype=dtype)
@@ -237,14 +237,14 @@ def prod(
     "Say whether some element is not 0, as ``numpy.any`` does.",
     example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
 )
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Any:
+def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True, schedule: Any = None) -> Any:
     if where is not True:
         return masked(any, None, x, axis, keepdims, where, None, 0)
     return _called(_ANY, x, axis, keepdims)
 
 
 @_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True) -> Any:
+def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True, schedule: Any = None) -> Any:
     if where is not True:
         return masked(all, None, x, axis, keepdims, where, None, 1)
     return _called(_ALL, x, axis, keepdims)
@@ -254,7 +254,7 @@ def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = Tr
     "Count the elements that are not 0, as ``numpy.count_nonzero`` does, in int64.",
     example=">>> mdhnp.count_nonzero([[0, 2], [3, 4]], axis=0)\narray([1, 2])",
 )
-def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
     return _called(_COUNT_NONZERO, x, axis, keepdims)
 
 
@@ -262,7 +262,10 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> An
     "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
     example=">>> int(mdhnp.max([3, 1, 2]))\n3",
 )
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def max(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     if where is not True or initial is not None:
         return masked(max, np.maximum, x, axis, keepdims, where, initial, initial)
     return _called(_MAX, x, axis, keepdims)
@@ -272,7 +275,10 @@ def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = 
     "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
     example=">>> int(mdhnp.min([3, 1, 2]))\n1",
 )
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def min(
+    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     if where is not True or initial is not None:
         return masked(min, np.minimum, x, axis, keepdims, where, initial, initial)
     return _called(_MIN, x, axis, keepdims)
@@ -284,8 +290,9 @@ def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = 
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
 )
 def mean(
-    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True
-) -> Any:
+    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     if where is not True:
         return moment("mean", x, axis, dtype, keepdims, where)
     x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
@@ -298,7 +305,7 @@ def mean(
 )
 def var(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
-    keepdims: bool = False, where: Any = True,
+    keepdims: bool = False, where: Any = True, schedule: Any = None,
 ) -> Any:  # fmt: skip
     if where is not True:
         return moment("var", x, axis, dtype, keepdims, where, correction)
@@ -311,7 +318,7 @@ def var(
 )
 def std(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
-    keepdims: bool = False, where: Any = True,
+    keepdims: bool = False, where: Any = True, schedule: Any = None,
 ) -> Any:  # fmt: skip
     if where is not True:
         return moment("std", x, axis, dtype, keepdims, where, correction)

@@ -42,8 +42,9 @@ _scan = partial(
     example=">>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)\narray([0, 1, 3, 6])",
 )
 def cumulative_sum(
-    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
-) -> Any:
+    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     return _scanned(_SUM, x, axis, dtype, include_initial)
 
 
@@ -53,8 +54,9 @@ def cumulative_sum(
     example=">>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)\narray([[1, 2],\n       [3, 8]])",
 )
 def cumulative_prod(
-    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
-) -> Any:
+    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     return _scanned(_PROD, x, axis, dtype, include_initial)
 
 

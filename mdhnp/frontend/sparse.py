@@ -48,14 +48,14 @@ class _ProductPlan(NamedTuple):
     #: What is called of a SparseArray with long rows on a GPU, if not the same.
     cut: tuple[Any, ...]
 
-    def multiply(self, operands: list[Any], precision: Any) -> Any:
+    def multiply(self, operands: list[Any]) -> Any:
         if self.scipys is not None and config.mode.decides != "never" and self._is_usual(operands):
             return self.scipys(operands)
         for n, turn in self.turned:
             operands[n] = turn(operands[n])
         matrix, (operands[self.number], *others) = self.take(operands[self.number])
         pieces = matrix._pieces() if self.cut and matrix.device.own_memory else ()
-        found = call(self.cut if pieces else self.what, (*operands, *others, *pieces), precision=precision)
+        found = call(self.cut if pieces else self.what, (*operands, *others, *pieces))
         return found if self.give is None else self.give(matrix, found)
 
     def _is_usual(self, operands: Sequence[Any]) -> bool:
@@ -74,7 +74,7 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
     def planned(kinds: tuple[Kind, ...], *arguments: Any) -> _ProductPlan:
         return _plan(read([k.shape for k in kinds], *arguments), kinds)
 
-    def multiply(operands: Sequence[Any], precision: Any, *arguments: Any) -> Any:
+    def multiply(operands: Sequence[Any], *arguments: Any) -> Any:
         given = [
             x if isinstance(x, np.ndarray) or type(x) is Array or is_sparse(x) else np.asarray(x) for x in operands
         ]
@@ -82,7 +82,7 @@ def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
         for x, kind in zip(given, kinds, strict=True):
             if kind.format in ("csr", "csc"):
                 parts.setdefault(type(x), ("shape", "data", "indices", "indptr"))
-        return planned(kinds, *arguments).multiply(given, precision)
+        return planned(kinds, *arguments).multiply(given)
 
     return multiply
 

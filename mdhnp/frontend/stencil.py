@@ -75,8 +75,9 @@ array([4., 6.])
 array([3., 5., 7., 0.])""",
 )
 def stencil(
-    a: npt.ArrayLike, weights: npt.ArrayLike | Callable[..., Any], mode: str = "valid", cval: float = 0.0
-) -> Any:
+    a: npt.ArrayLike, weights: npt.ArrayLike | Callable[..., Any], mode: str = "valid", cval: float = 0.0, *,
+    schedule: Any = None,
+) -> Any:  # fmt: skip
     known = _mode(mode)
     return _of_function(_array(a), weights, known, cval) if callable(weights) else _of_weights(a, weights, known, cval)
 

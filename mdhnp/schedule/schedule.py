@@ -25,11 +25,10 @@ class IllegalSchedule(ValueError):
     >>> import mdhnp
     >>> large = mdhnp.tuning.Schedule.plain((9,), inputs=2)
     >>> try:
-    ...     with mdhnp.config(schedule=large):
-    ...         mdhnp.dot(np.ones(8), np.ones(8))
+    ...     mdhnp.dot(np.ones(8), np.ones(8), schedule=large)
     ... except mdhnp.IllegalSchedule as error:
     ...     print(str(error).partition(" (")[0])
-    dot: config.schedule: local_tile: 9 in dimension 0 of extent 8
+    dot: schedule: local_tile: 9 in dimension 0 of extent 8
     """
 
 
@@ -171,8 +170,7 @@ class LocalCopy:
 >>> a, b = np.ones((8, 5)), np.ones((5, 4))
 >>> one_item = mdhnp.tuning.Schedule.plain((8, 4, 5), inputs=2)
 >>> four_groups = one_item.at(0, num_wg=4, local_tile=2)
->>> with mdhnp.config(schedule=four_groups):
-...     mdhnp.matmul(a, b).sum()
+>>> mdhnp.matmul(a, b, schedule=four_groups).sum()
 np.float64(160.0)""",
 )
 @dataclass(frozen=True)
