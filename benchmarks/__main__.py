@@ -26,6 +26,7 @@ def main() -> None:
     scaling = commands.add_parser("scaling", help="what a model predicts of calls on many devices")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     papers = commands.add_parser("papers", help="the experiments of the method's papers, tuned: a table and a picture")
+    family = commands.add_parser("family", help="sizes that nobody tuned, by what was tuned for others: a table")
     tables.add_argument("table", nargs="*", help="only these are measured; a wrong name lists all")
     tables.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
     tables.add_argument("--minutes", type=float, default=25, help="after which no table begins (default 25)")
@@ -68,13 +69,22 @@ def main() -> None:
     tuning.add_argument("--reference", type=float, default=600, help="budget of the long search (default 600)")
     tuning.add_argument("--seeds", type=int, default=3, help="searches a case (default 3)")
     tuning.add_argument("--plot", type=Path, help="draw the curves into this picture")
-    for command in (cpu, gpu, papers, tuning, shown):
+    family.add_argument("--device", metavar="SPEC", default="cpu")
+    family.add_argument("--kind", nargs="+", metavar="NAME", help="only these calls; a wrong name lists all")
+    family.add_argument("--workers", type=int, default=0, help="processes (default: one a core; one for a GPU)")
+    family.add_argument("--limit", type=float, default=3600, help="seconds after which all ends (default 3600)")
+    family.add_argument("--together", type=int, default=6, help="sizes that are tuned together (default 6)")
+    family.add_argument("--held-out", type=int, default=60, help="other sizes of each call (default 60)")
+    family.add_argument("--seconds", type=float, default=3, help="of tuning for sizes together (default 3)")
+    family.add_argument("--alone", type=float, default=6, help="of tuning for each other size (default 6)")
+    for command in (cpu, gpu, papers, tuning, family, shown):
         replaced = "cases in it are not measured again" if command is papers else "new rows replace old ones"
-        command.add_argument("--json", type=Path, required=command is shown, help=f"results; {replaced}")
+        required = command in (family, shown)
+        command.add_argument("--json", type=Path, required=required, help=f"results; {replaced}")
     given = parser.parse_args()
     commands_without_cases = {
         "tables": _tables, "arrays": _arrays, "several": _several, "small": _small, "sparse": _sparse,
-        "scaling": _scaling,
+        "scaling": _scaling, "family": _family,
     }  # fmt: skip
     commands_without_cases.get(given.command, _cases)(given, parser)
 
@@ -112,6 +122,18 @@ def _sparse(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from benchmarks.sparse import COLUMNS, table
 
     report.print_table(*table(given.device, given.columns or COLUMNS, given.pairs, given.seconds))
+
+
+def _family(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    from benchmarks import family
+
+    kinds = given.kind or [*family.KINDS]
+    if unknown := [kind for kind in kinds if kind not in family.KINDS]:
+        parser.error(f"no call {', '.join(unknown)}; there are {', '.join(family.KINDS)}")
+    much = family.Families(given.together, given.held_out, given.seconds, given.alone)
+    results = family.run(given.device, much, given.json, given.workers, given.limit, kinds)
+    if results:
+        report.print_table(family.caption(results), *family.table(results))
 
 
 def _scaling(given: argparse.Namespace, _: argparse.ArgumentParser) -> None:

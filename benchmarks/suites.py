@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.rows import seconds_text
 
 __all__ = [
-    "calls", "cold", "demo", "families", "first", "fused", "in_blocks", "incalls", "others", "overheads", "parameters",
+    "calls", "cold", "demo", "first", "fused", "in_blocks", "incalls", "others", "overheads", "parameters",
     "scaled", "shapes", "steady", "takeover",
 ]  # fmt: skip
 
@@ -48,10 +48,6 @@ INCALLS = (
     "Tuning in calls against a search apart, each from an empty cache and for 5 s a kernel: seconds of calls until all "
     "is settled (5 s of them before the search begins), and their number; the time of the default schedule, and those "
     "of the search apart and of the default divided by that of the schedule found in calls (medians by turns)."
-)
-FAMILY = (
-    "Sizes that nobody tuned: 8 of each call, by the schedules of 6 others that were tuned together, 3 s a kernel; "
-    "beside their defaults, and beside what 6 s of tuning finds for each of them. Geometric means, least and most."
 )
 PARAMETERS = (
     "The best schedule found in 15 s of search, and by changes of one parameter at a time after it, beside the best of "
@@ -208,13 +204,6 @@ def incalls(specs: Sequence[str]) -> Shown:
     from benchmarks.incalls import table
 
     return table(_INCALLS, specs[0])
-
-
-def families(specs: Sequence[str]) -> Shown:
-    from benchmarks.cpu import mdhnp_device
-    from benchmarks.family import table
-
-    return table(mdhnp_device(specs[0]), together=6, held_out=8, seconds=3.0, alone=6.0)
 
 
 def parameters(specs: Sequence[str]) -> Shown:

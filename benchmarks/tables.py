@@ -4,7 +4,7 @@ Takes names of tables and devices; measures each table in a process of its own a
 (version, commit, day, machine, runtimes, peers' versions) in docs/tables/cpu.json. README.md and pages of docs/ have
 marks, ``<!-- table NAME -->`` to ``<!-- end NAME -->``, between which `render` writes them. Tables of a GPU come from
 docs/tables/gpu.json, which ``python -m benchmarks gpu --json`` makes on another machine, those of the papers'
-experiments from files that ``python -m benchmarks papers --json`` makes.
+experiments and of families of sizes from files that ``python -m benchmarks papers --json`` and ``family`` make.
 """
 
 import json
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks import papers, report, suites
+from benchmarks import family, papers, report, suites
 
 __all__ = ["CPU", "GPU", "PAGES", "ROOT", "TABLES", "Table", "content", "marks", "measure", "render"]
 
@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CPU, GPU = (ROOT / "docs" / "tables" / name for name in ("cpu.json", "gpu.json"))
 #: Files of the papers' experiments, by the name in a page's mark.
 PAPERS = {f"papers {kind}": ROOT / "docs" / "tables" / f"papers_{kind}.json" for kind in ("cpu", "gpu")}
+#: That of sizes which nobody tuned.
+FAMILY = ROOT / "docs" / "tables" / "family.json"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
@@ -63,7 +65,6 @@ TABLES: dict[str, Table] = {
     "first": Table(suites.FIRST, suites.first),
     "shapes": Table(suites.SHAPES, suites.shapes),
     "incalls": Table(suites.INCALLS, suites.incalls),
-    "family": Table(suites.FAMILY, suites.families),
     "parameters": Table(suites.PARAMETERS, suites.parameters),
     "dask": Table(suites.DASK, suites.in_blocks, ("numpy", "scipy", "dask")),
     "scaling measured": Table(suites.SCALING, suites.scaled, ("numpy", "dask")),
@@ -110,15 +111,15 @@ def _stamp(specs: Sequence[str], peers: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _stamp_of(results: dict[str, Any]) -> dict[str, str]:
-    """Give the stamp of a file of rows, all of one device."""
+def _stamp_of(results: dict[str, Any], packages: Sequence[str] = ()) -> dict[str, str]:
+    """Give the stamp of a file of rows, all of one device; on a CPU with versions of packages, else of all peers."""
     about, device = results["machine"], results["rows"][0]["device"]
     versions, cores, on_gpu = about["versions"], f", {about['cores']} cores", device["kind"] == "gpu"
     if on_gpu:
         gpu = about["gpu"]
         peers = f"PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}"
     else:
-        peers = ", ".join(f"{name} {versions[name]}" for name in TABLES["cpu"].peers)
+        peers = ", ".join(f"{name} {versions[name]}" for name in packages or TABLES["cpu"].peers)
     return {
         "version": versions["mdhnp"], "commit": about["commit"], "day": about["date"],
         "machine": f"{device['name']}{'' if on_gpu else cores}, {about['system']}",
@@ -156,6 +157,9 @@ def content() -> dict[str, tuple[str, dict[str, str]]]:
         if results := _read(path):
             stamp, text = _stamp_of(results), report.markdown_table(*papers.table(results))
             found[mark] = "\n\n".join([papers.CAPTION, text, _under(stamp)]), stamp
+    if results := _read(FAMILY):
+        stamp, text = _stamp_of(results, ("numpy",)), report.markdown_table(*family.table(results))
+        found["family"] = "\n\n".join([family.caption(results), text, _under(stamp)]), stamp
     return found
 
 

@@ -29,7 +29,7 @@ from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.team import Worker
 from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["by_turns", "draw", "empty_cache", "run", "stage", "table"]
+__all__ = ["by_turns", "draw", "empty_cache", "only_cache", "run", "stage", "table"]
 
 #: Rounds of the comparison; part of the best found that the seeds must reach.
 ROUNDS, REQUIRED = 11, 0.95
@@ -127,11 +127,14 @@ def _search(h: MdHom, device: Device, seconds: float, seed: int) -> Row:
 @contextmanager
 def empty_cache() -> Iterator[None]:
     """Have calls and searches of the block, and processes that they start, begin with nothing known."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.dict(os.environ, MDHNP_CACHE_DIR=folder),
-        patch.object(tuning_cache, "shipped_entries", dict),
-    ):
+    with tempfile.TemporaryDirectory() as folder, only_cache(folder):
+        yield
+
+
+@contextmanager
+def only_cache(folder: str) -> Iterator[None]:
+    """Have the block, and processes that it starts, know what is in a cache folder, and nothing that was shipped."""
+    with patch.dict(os.environ, MDHNP_CACHE_DIR=folder), patch.object(tuning_cache, "shipped_entries", dict):
         yield
 
 
