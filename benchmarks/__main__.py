@@ -77,6 +77,7 @@ def main() -> None:
     family.add_argument("--held-out", type=int, default=60, help="other sizes of each call (default 60)")
     family.add_argument("--seconds", type=float, default=3, help="of tuning for sizes together (default 3)")
     family.add_argument("--alone", type=float, default=6, help="of tuning for each other size (default 6)")
+    family.add_argument("--seed", type=int, default=0, help="number of the first family; others have other sizes")
     for command in (cpu, gpu, papers, tuning, family, shown):
         replaced = "cases in it are not measured again" if command is papers else "new rows replace old ones"
         required = command in (family, shown)
@@ -130,7 +131,7 @@ def _family(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     kinds = given.kind or [*family.KINDS]
     if unknown := [kind for kind in kinds if kind not in family.KINDS]:
         parser.error(f"no call {', '.join(unknown)}; there are {', '.join(family.KINDS)}")
-    much = family.Families(given.together, given.held_out, given.seconds, given.alone)
+    much = family.Families(given.together, given.held_out, given.seconds, given.alone, given.seed)
     results = family.run(given.device, much, given.json, given.workers, given.limit, kinds)
     if results:
         report.print_table(family.caption(results), *family.table(results))

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from schedules import CAPS, MATRICES
+from scipy.stats import uniform
 from tuning_entries import fresh_cache, stage_of
 
 import mdhnp
 from mdhnp import config
+from mdhnp.calls import tune as tune_module
 from mdhnp.calls.store import forget
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
@@ -28,7 +30,7 @@ from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import family_schedule, key_of, tuned_for
 from mdhnp.tuning.search import family
-from mdhnp.tuning.search.family import few
+from mdhnp.tuning.search.family import drawn, few
 from mdhnp.tuning.search.session import Tuned
 
 PRODUCT = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -71,7 +73,84 @@ def operands(i: int, j: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     ],
 )  # fmt: skip
 def test_few_that_are_fast_on_average_are_chosen(times: list[list[float]], chosen: list[int]) -> None:
-    assert few(times) == chosen
+    assert few(times, [1] * len(times)) == chosen
+
+
+def test_sizes_count_as_often_as_they_come() -> None:
+    times = [[2, n, 9, 9, 9] for n in (1, 1, 2, 2)]
+    assert few(times, [1, 1, 1, 1]) == [1, 1, 0, 0]
+    assert few(times, [1, 1, 50, 50]) == [0, 0, 0, 0], "sizes that hardly come"
+
+
+class Always:
+    """A distribution of one number, as SciPy's."""
+
+    def rvs(self, size: int, random_state: Any) -> np.ndarray:
+        return np.full(size, 6.7)
+
+
+@pytest.mark.parametrize(
+    ("of", "least", "most"),
+    [
+        (range(10, 20), 10, 19),
+        ([3, 5, 8], 3, 8),
+        ((100, 10_000), 100, 10_000),
+        ((7, 7), 7, 7),
+        (Always(), 7, 7),
+        (uniform(30, 10), 30, 40),
+    ],
+)
+def test_sizes_are_drawn_from_distributions(of: Any, least: int, most: int) -> None:
+    values = sorted(n for row, count in drawn({"n": of}, 400, 0).items() for n in row * count)
+    assert len(values) == 400
+    assert all(type(n) is int for n in values)
+    assert (values[0], values[-1]) == (least, most) or isinstance(of, tuple)
+    assert least <= values[0] <= values[-1] <= most
+    if isinstance(of, tuple):
+        assert values[200] == pytest.approx((least * most) ** 0.5, rel=0.05), "logarithms are uniform"
+    assert drawn({"n": of}, 9, 3) == drawn({"n": of}, 9, 3)
+
+
+def test_what_is_drawn_is_spread_evenly() -> None:
+    rows = [*drawn({"m": (100, 1000), "n": range(80)}, 8, 5).elements()]
+    assert {n // 10 for _, n in rows} == {*range(8)}
+    assert sorted(m for m, _ in rows) != [m for m, _ in rows]
+
+
+def test_observed_sizes_are_drawn_as_often_as_they_come() -> None:
+    sample = [(100, 7)] * 900 + [(5, 6)] * 90 + [(n, n) for n in range(10)]
+    found = drawn(sample, 2, 1)
+    assert len(found) == 2
+    assert found[100, 7] > 5 * found[5, 6] > 0
+    assert drawn(np.array(sample), 2, 1) == found
+    assert drawn([8, 9, 9], 8, 0) == {(8,): 1, (9,): 2}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "draws", "error", "why"),
+    [
+        ({}, 3, TypeError, "sizes: takes distributions by name"),
+        ([], 3, TypeError, "sizes: takes distributions by name, or a list of tuples"),
+        ([(1, 2), (3,)], 3, TypeError, "sizes: takes"),
+        ([(1.5, 2.0)], 3, TypeError, "sizes: takes"),
+        ({"n": (0, 5)}, 3, TypeError, r"sizes: n: takes a range, .* not \(0, 5\)"),
+        ({"n": range(0)}, 3, TypeError, "sizes: n: takes"),
+        ({"n": 5}, 3, TypeError, "sizes: n: takes"),
+        ([4], 0, ValueError, "draws: takes 1 or more, not 0"),
+        ([4], 1.5, TypeError, "draws: takes a whole number, not 1.5"),
+    ],
+)
+def test_what_are_no_sizes_is_refused(sizes: Any, draws: Any, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=f"^tune: {why}"):
+        mdhnp.tune(calls=lambda n: print, sizes=sizes, draws=draws)
+
+
+@pytest.mark.parametrize("calls", [None, [print], lambda n: 3])
+def test_sizes_are_those_of_a_function_that_makes_calls(calls: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^tune: (sizes: are those of a function in calls|calls: is to make functions)"
+    ):
+        mdhnp.tune(calls=calls, sizes=[5])
 
 
 def test_sizes_whose_default_was_not_measured_are_left_as_they_are(
@@ -86,7 +165,7 @@ def test_sizes_whose_default_was_not_measured_are_left_as_they_are(
                 s: 1.0 for s in schedules if s is not None and (own.mdhom.extents[0] not in lost or s != schedules[0])
             },
         )
-        shared = family.share(found, device, 1.0, 0)
+        shared = family.share(found, [1, 2, 3], device, 1.0, 0)
         assert [t.family_seconds is None for t in shared] == [
             len(lost) > 1 or t.mdhom.extents[0] in lost for t in found
         ]
@@ -193,6 +272,27 @@ def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
     assert entry is not None
     assert entry.near == before, "a size that is tuned again does not leave its family"
     assert origins((45, 45, 65))[0][0] in ("family", "default")
+
+
+def test_calls_of_drawn_sizes_are_tuned_together(
+    device: Device, known: TuningCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tune_module.share
+    seen: list[list[int]] = []
+    monkeypatch.setattr(
+        tune_module, "share", lambda found, counts, *rest: seen.append(counts) or kept(found, counts, *rest)
+    )
+
+    def make(m: int, n: int = 30) -> Any:
+        return partial(mdhnp.matmul, np.ones((m, 40), np.float32), np.ones((40, n), np.float32))
+
+    few_of_them = {"budget": 5.0, "evaluations": 1, "progress": False}
+    found = mdhnp.tune(calls=make, sizes={"n": (50, 60), "m": range(60, 90)}, draws=2, **few_of_them)
+    assert all(50 <= t.mdhom.extents[1] <= 60 <= t.mdhom.extents[0] < 90 for t in found)
+    assert [known.get(key_of(t.mdhom, device)).near for t in found] == ["default"] * 2
+    (again, other) = sorted(mdhnp.tune(calls=make, sizes=[31, 31, 47], **few_of_them), key=lambda t: t.mdhom.extents)
+    assert [t.mdhom.extents for t in (again, other)] == [(31, 30, 40), (47, 30, 40)]
+    assert [sorted(counts) for counts in seen] == [[1, 1], [1, 2]]
 
 
 def test_one_call_in_a_list_is_a_call(device: Device, known: TuningCache) -> None:

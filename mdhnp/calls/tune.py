@@ -1,6 +1,7 @@
 """Tunes a call: has each of its stages tuned, and lets later calls look up what was found."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
@@ -24,7 +25,7 @@ from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
 from mdhnp.tuning.search.described import SpaceSearch, require_names
-from mdhnp.tuning.search.family import share
+from mdhnp.tuning.search.family import drawn, share
 from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
@@ -55,6 +56,7 @@ class Tuning:
         self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
+        self._counts = Counter[Key]()  # how often each came
         self._stopped = False
         self._unnamed: ValueError | None = None  # of the first stage that has not the fields of the space
         if not isinstance(budget, int | float):
@@ -65,10 +67,12 @@ class Tuning:
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
         self._how, self._space = (budget, evaluations, seed, progress, beside, abort, described), space
 
-    def tune(self, requests: Iterable[Request]) -> None:
-        """Tune stages that were not seen before, and measure the requests beside NumPy."""
+    def tune(self, requests: Iterable[Request], count: int = 1) -> None:
+        """Tune stages that were not seen before, of a call that comes so often; measure the requests beside NumPy."""
         for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
-            if not self._has_names(h) or self._stopped or (key := key_of(h, device)) in self.keys:
+            key = key_of(h, device)
+            self._counts[key] += count
+            if not self._has_names(h) or self._stopped or key in self.keys:
                 continue
             self.keys[key] = device
             tuned, self._stopped = tune_stage(h, device, *self._how)
@@ -102,7 +106,8 @@ class Tuning:
             families.setdefault((key.family, self.keys[key]), []).append(key)
         for (_, device), keys in families.items():
             if len(keys) > 1 and not self._stopped:
-                shared = share([self.found[key] for key in keys], device, self._how[0], self._how[2])
+                found, counts = [self.found[key] for key in keys], [self._counts[key] for key in keys]
+                shared = share(found, counts, device, self._how[0], self._how[2])
                 self.found |= zip(keys, shared, strict=True)
 
     def tune_rewritings(self, call: Callable[[], Any], graph: Graph, device: Device) -> None:
@@ -178,12 +183,18 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     function="callable: Any of this package's functions, or one that calls them.",
     args="Its arguments. The call itself runs once, as always; with ``out=`` it writes there.",
     kwargs="Its arguments by keyword.",
-    calls="sequence of callable, optional: Several calls, in place of `function`: functions without arguments, as "
-    "``partial(mdhnp.matmul, a, b)``.",
+    calls="sequence of callable, or callable, optional: Several calls, in place of `function`: functions without "
+    "arguments, as ``partial(mdhnp.matmul, a, b)``; one that comes twice counts twice. With `sizes`, a function that "
+    "makes such a call of sizes.",
+    sizes="mapping or sequence, optional: Which sizes come, and how often. By the name of an argument of `calls` what "
+    "it is drawn from: a range or list (each as often), a pair (least, most), whose logarithm is uniformly "
+    "distributed, a distribution as of ``scipy.stats``, or a number that it always is. Or a sample: sizes that were "
+    "observed, each a tuple of arguments.",
+    draws="int: How many sizes are drawn and tuned; of a sample so many different ones.",
     budget="float: Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes "
     "that are tuned together each takes twice as many again, at most, to be timed by what was found for the others.",
     evaluations="int: Most schedules to measure for each stage; those timed again at the end do not count.",
-    seed="int: Same seed, same candidates as long as measurements agree.",
+    seed="int: Same seed, same sizes, and same candidates as long as measurements agree.",
     progress="bool, optional: Show a progress bar; by default where standard error is a terminal.",
     devices="sequence of str, int or Device, optional: Equal devices, as :func:`mdhnp.device` takes them, that share "
     "the search: each measures other candidates at the same time, and the first one times the finalists. By default "
@@ -217,6 +228,8 @@ def tune(
     function: Any = None,
     *args: Any,
     calls: Any = None,
+    sizes: Any = None,
+    draws: int = 8,
     budget: float = 10.0,
     evaluations: int = 50,
     seed: int = 0,
@@ -227,7 +240,10 @@ def tune(
     technique: Any = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
-    each = _calls(function, args, kwargs, calls)
+    if sizes is not None:
+        each = _calls_of(calls, sizes, draws, seed)
+    else:
+        each = ((call, 1) for call in _calls(function, args, kwargs, calls))
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     if space is not None and not isinstance(space, Space):
@@ -238,11 +254,11 @@ def tune(
     tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique)
     with use(team[0]) if team else nullcontext():
         try:
-            for call in each:
+            for call, count in each:
                 forget()  # what was rewritten before is to be seen again
                 with trying({}) as graphs:
                     requests = requests_of(call, "tune")
-                tuning.tune(requests)
+                tuning.tune(requests, count)
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
             tuning.require_found()
@@ -279,6 +295,20 @@ def _calls(
     if not each:
         raise ValueError("tune: calls: is empty")
     return each
+
+
+def _calls_of(make: Any, sizes: Any, draws: int, seed: int) -> Iterator[tuple[Callable[[], Any], int]]:
+    """Make calls of sizes that are drawn, one after the other, and say how often each came."""
+    if not callable(make):
+        raise TypeError(
+            "tune: sizes: are those of a function in calls, as calls=lambda n: partial(matmul, np.ones((n, n)), "
+            f"np.ones(n)), which is not {make!r:.80}"
+        )
+    for values, count in drawn(sizes, draws, seed).items():
+        call = make(**dict(zip(sizes, values, strict=True))) if isinstance(sizes, Mapping) else make(*values)
+        if not callable(call):
+            raise TypeError(f"tune: calls: is to make functions without arguments of sizes, not {call!r:.80}")
+        yield call, count
 
 
 def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:

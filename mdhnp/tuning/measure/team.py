@@ -62,11 +62,12 @@ class Worker:
     def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
         """Give the seconds of a call by each schedule, round by round, as many as there is time for.
 
-        There are none where something fails; WorkerError if the process cannot start.
+        There are none where something fails, or the process cannot start.
         """
-        limit = _START + self._limit * len(schedules) + 2 * seconds  # they may have to be built again
-        found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds)
-        return [[] for _ in schedules] if isinstance(found, Measurement) else found
+        limit, found = _START + self._limit * len(schedules) + 2 * seconds, None  # they may have to be built again
+        with suppress(WorkerError):
+            found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds) if seconds > 0 else None
+        return found if isinstance(found, list) else [[] for _ in schedules]
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
         """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
@@ -182,7 +183,8 @@ class Team:
 
     def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> dict[Schedule, list[float]]:
         """Give the seconds of a call by each schedule on the first device, as :meth:`Worker.turns` does."""
-        return dict(zip(schedules, self._workers[0].turns(schedules, rounds, seconds), strict=True))
+        each = list(dict.fromkeys(schedules))
+        return dict(zip(each, self._workers[0].turns(each, rounds, seconds), strict=True))
 
     def _compile(self, schedule: Schedule) -> bytes | Measurement:
         """Compile by a process that has nothing to do; there are as many threads as such processes."""

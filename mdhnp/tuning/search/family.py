@@ -1,15 +1,19 @@
 """A few schedules for a family of sizes: which of those that were found for some of them serve all, and where.
 
-Takes stages that differ in extents and were tuned each for itself. What was found for one is moved to the extents of
-all others and timed there, by turns. Few of them that are fast on average are kept: sizes that nobody tuned take the
-one that is the fastest at the nearest size that was.
+Draws sizes from distributions. Takes stages that differ in extents and were tuned each for itself. What was found for
+one is moved to the extents of all others and timed there, by turns. Few that are fast on average are kept: sizes that
+nobody tuned take the one that is the fastest at the nearest size that was.
 """
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 from statistics import fmean, median
+from typing import Any
+
+import numpy as np
 
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
@@ -17,7 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.schedule.general import moved
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.measure.team import Team, WorkerError
+from mdhnp.tuning.measure.team import Team
 from mdhnp.tuning.search.session import Tuned, team_of
 
 #: Schedules besides the default ones, at most, and how many times as fast each makes a call on average, at least.
@@ -26,10 +30,52 @@ _MOST, _WORTH = 3, 1.05
 _ROUNDS, _CLOSE = 30, 1.5
 
 
-def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> list[Tuned]:
+def drawn(sizes: Any, draws: int, seed: int) -> Counter[tuple[Any, ...]]:
+    """Draw arguments of a function of sizes, and count each: of an observed sample so many different ones.
+
+    Takes what :func:`mdhnp.tune` takes.
+    """
+    if not hasattr(draws, "__index__"):
+        raise TypeError(f"tune: draws: takes a whole number, not {draws!r:.80}")
+    if draws < 1:
+        raise ValueError(f"tune: draws: takes 1 or more, not {draws}")
+    rng = np.random.default_rng(seed)
+    if isinstance(sizes, Mapping) and sizes:
+        return Counter(zip(*[_values(name, of, draws, rng) for name, of in sizes.items()], strict=True))
+    try:
+        sample = np.asarray(sizes)
+    except ValueError:  # of different lengths
+        sample = np.empty(0)
+    if sample.dtype.kind not in "iu" or sample.ndim not in (1, 2) or not sample.size:
+        raise TypeError(f"tune: sizes: takes distributions by name, or a list of tuples of numbers, not {sizes!r:.80}")
+    found = Counter[tuple[Any, ...]]()
+    for row in rng.permutation(sample.reshape(len(sample), -1)).tolist():
+        if tuple(row) not in found and len(found) == draws:
+            break
+        found[tuple(row)] += 1
+    return found
+
+
+def _values(name: str, of: Any, draws: int, rng: np.random.Generator) -> list[Any]:
+    """Draw values of one argument: one of each of so many parts that are equally likely, but by `rvs`.
+
+    Such a Latin square has sizes that nobody draws nearer to those drawn, by a tenth where there are three arguments.
+    """
+    parts = (rng.permutation(draws) + rng.random(draws)) / draws
+    match of:
+        case (int() as least, int() as most) if isinstance(of, tuple) and 0 < least <= most:
+            return [int(n) for n in least * ((most + 1) / least) ** parts]
+        case range() | list() if of:
+            return [of[int(n)] for n in len(of) * parts]
+        case _ if hasattr(of, "rvs"):
+            return [round(n) for n in of.rvs(size=draws, random_state=rng).tolist()]
+    raise TypeError(f"tune: sizes: {name}: takes a range, a list, a pair (least, most) or what has rvs, not {of!r:.80}")
+
+
+def share(found: Sequence[Tuned], counts: Sequence[int], device: Device, budget: float, seed: int) -> list[Tuned]:
     """Choose what sizes near to those of some stages take, of what was found for these, and keep it.
 
-    Each size takes twice `budget` seconds at most, but for starting processes.
+    Each size counts as often as it comes, and takes twice `budget` seconds at most, but for starting processes.
     """
     tried = [
         [default(t.mdhom, device.caps), *(moved(t.mdhom, o.schedule, o.mdhom.extents, device.caps) for o in found)]
@@ -37,36 +83,40 @@ def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> l
     ]
     each = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
     # Sizes whose default did not work say nothing, and are left as they are.
-    said = [n for n, seconds in enumerate(each) if tried[n][0] in seconds]
-    times = [[each[n].get(tried[n][c], inf) for c in (0, *(m + 1 for m in said))] for n in said]
-    numbers = {n: (0, *(m + 1 for m in said))[c] for n, c in zip(said, few(times), strict=True)} if said[1:] else {}
+    said = [n if s[0] in seconds else 0 for n, s, seconds in zip(counts, tried, each, strict=True)]
+    if sum(map(bool, said)) < 2:
+        return [*found]
+    times = [
+        [seconds.get(s, inf) if n else 1.0 for s in row] for n, row, seconds in zip(said, tried, each, strict=True)
+    ]
     known, shared = cache(), [*found]
-    for n, number in numbers.items():
-        t, schedules, seconds = found[n], tried[n], each[n]
-        key, chosen = key_of(t.mdhom, device), schedules[number]
+    for at, number in [(at, number) for at, number in enumerate(few(times, said)) if said[at]]:
+        t, chosen, seconds = found[at], tried[at][number], each[at]
+        key = key_of(t.mdhom, device)
         entry = known.get(key)
         if entry is not None:
             known.put(key, replace(entry, near=chosen if number else "default"))
         # Seconds of another moment are compared by those of its own schedule, which was timed at both.
         ratio = seconds[chosen] / seconds[t.schedule] if {chosen, t.schedule} <= seconds.keys() else None
-        shared[n] = replace(t, family_seconds=ratio and ratio * t.seconds)
+        shared[at] = replace(t, family_seconds=ratio and ratio * t.seconds)
     return shared
 
 
-def few(times: Sequence[Sequence[float]]) -> list[int]:
-    """Choose, by the seconds of each size (row) and schedule, the number of the schedule for each size.
+def few(times: Sequence[Sequence[float]], counts: Sequence[int]) -> list[int]:
+    """Choose, by the seconds of each size (row) and schedule, and its count, the number of the schedule for each size.
 
     Number 0, the default, which works everywhere, is that of sizes where no other of those chosen is clearly faster.
     Number n + 1 was found for size n, and is taken to gain there what it gains elsewhere: more says nothing of others.
     """
     expected = [[*row] for row in times]
     for n, row in enumerate(expected):
-        gain = fmean([log(other[n + 1] / other[0]) for size, other in enumerate(times) if size != n])
+        others = [size for size in range(len(times)) if size != n]
+        gain = fmean([log(times[m][n + 1] / times[m][0]) for m in others], [counts[m] for m in others])
         row[n + 1] = max(row[n + 1], row[0] * exp(gain))
 
     def mean(numbers: Sequence[int]) -> float:
         """The logarithm of the seconds on average, by the fastest of some schedules at each size."""
-        return fmean([log(min([row[n] for n in numbers])) for row in expected])
+        return fmean([log(min([row[n] for n in numbers])) for row in expected], counts)
 
     chosen = [0]
     while len(chosen) <= _MOST:
@@ -86,7 +136,7 @@ def _times(
     with team_of(own.mdhom, (device,), budget, seed) as team:
         once = _once(team, each, budget)
         finalists = [s for s, seconds in once.items() if s in each[:2] or seconds <= _CLOSE * min(once.values())]
-        turns = _turns(team, finalists, budget)
+        turns = team.turns(finalists, _ROUNDS, budget) if len(finalists) > 1 else {}
     return {s: median(turns.get(s) or [seconds]) for s, seconds in once.items()}
 
 
@@ -102,10 +152,3 @@ def _once(team: Team, schedules: Sequence[Schedule], budget: float) -> dict[Sche
         if time.monotonic() > end:
             break
     return found
-
-
-def _turns(team: Team, schedules: Sequence[Schedule], seconds: float) -> dict[Schedule, list[float]]:
-    try:
-        return team.turns(schedules, _ROUNDS, seconds) if len(schedules) > 1 else {}
-    except WorkerError:
-        return {}

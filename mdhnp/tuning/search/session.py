@@ -301,11 +301,7 @@ class _Tuning:
     ) -> dict[Schedule, list[float]]:
         """Time schedules by turns, in so many rounds while there is time."""
         self._known.claim(self._key, self._owner)  # renews it
-        each = list(dict.fromkeys(schedules))
-        try:
-            return team.turns(each, most, seconds) if seconds > 0 else {s: [] for s in each}
-        except WorkerError:
-            return {s: [] for s in each}
+        return team.turns(schedules, most, seconds)
 
     def _once_more(self, team: Team, s: Schedule) -> float | None:
         try:
