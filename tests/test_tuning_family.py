@@ -162,7 +162,7 @@ def test_sizes_whose_default_was_not_measured_are_left_as_they_are(
             family,
             "_times",
             lambda own, schedules, *_, lost=lost: {
-                s: 1.0 for s in schedules if s is not None and (own.mdhom.extents[0] not in lost or s != schedules[0])
+                s: [1.0] for s in schedules if s is not None and (own.mdhom.extents[0] not in lost or s != schedules[0])
             },
         )
         shared = family.share(found, [1, 2, 3], device, 1.0, 0)
@@ -170,6 +170,31 @@ def test_sizes_whose_default_was_not_measured_are_left_as_they_are(
             len(lost) > 1 or t.mdhom.extents[0] in lost for t in found
         ]
         assert [t.mdhom for t in shared] == [t.mdhom for t in found]
+
+
+def test_a_size_takes_what_was_found_for_another_one_and_is_faster_there(
+    device: Device, known: TuningCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [stage_of(*operands(*at)) for at in [(60, 70, 80), (80, 70, 60), (70, 70, 70)]]
+    first, second, *_ = [s for s in candidates(sizes[0], device.caps) if s != default(sizes[0], device.caps)]
+    own = [moved(h, s, h.extents, device.caps) for h, s in zip(sizes, [first, second, second], strict=True)]
+    found = [Tuned(h, s, 1e-3, 2e-3, ()) for h, s in zip(sizes, own, strict=True)]
+    for t in found:
+        known.put(key_of(t.mdhom, device), BestSchedule(t.schedule, t.seconds, 1, "2026-01-01T00:00:00Z", ""))
+    faster = [moved(h, first, sizes[0].extents, device.caps) for h in sizes]
+
+    def rounds(own: Tuned, schedules: list[Schedule | None], *_: Any) -> dict[Schedule | None, list[float]]:
+        """The first one is twice as fast as all others, but at the last size, where it was timed once."""
+        last = own.mdhom is sizes[2]
+        each = {s: [2.0] * 30 for s in (*schedules, own.schedule) if s is not None}
+        return each | {faster[sizes.index(own.mdhom)]: [1.9] if last else [1.0] * 30}
+
+    monkeypatch.setattr(family, "_times", rounds)
+    shared = family.share(found, [1, 1, 1], device, 1.0, 0)
+    assert [t.schedule for t in shared] == [faster[0], faster[1], found[2].schedule]
+    assert [t.seconds for t in shared] == [1e-3, 5e-4, 1e-3]
+    for t in shared:
+        assert known.get(key_of(t.mdhom, device)).schedule == t.schedule
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from mdhnp.schedule.general import moved
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.team import Team
+from mdhnp.tuning.measure.turns import is_faster
 from mdhnp.tuning.search.session import Tuned, team_of
 
 #: Schedules besides the default ones, at most, and how many times as fast each makes a call on average, at least.
@@ -81,7 +82,8 @@ def share(found: Sequence[Tuned], counts: Sequence[int], device: Device, budget:
         [default(t.mdhom, device.caps), *(moved(t.mdhom, o.schedule, o.mdhom.extents, device.caps) for o in found)]
         for t in found
     ]
-    each = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
+    rounds = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
+    each = [{s: median(r) for s, r in some.items()} for some in rounds]
     # Sizes whose default did not work say nothing, and are left as they are.
     said = [n if s[0] in seconds else 0 for n, s, seconds in zip(counts, tried, each, strict=True)]
     if sum(map(bool, said)) < 2:
@@ -91,15 +93,25 @@ def share(found: Sequence[Tuned], counts: Sequence[int], device: Device, budget:
     ]
     known, shared = cache(), [*found]
     for at, number in [(at, number) for at, number in enumerate(few(times, said)) if said[at]]:
-        t, chosen, seconds = found[at], tried[at][number], each[at]
+        t, chosen, seconds = _fastest(found[at], rounds[at]), tried[at][number], each[at]
         key = key_of(t.mdhom, device)
         entry = known.get(key)
         if entry is not None:
-            known.put(key, replace(entry, near=chosen if number else "default"))
+            entry = replace(entry, schedule=t.schedule, seconds=t.seconds, near=chosen if number else "default")
+            known.put(key, entry)
         # Seconds of another moment are compared by those of its own schedule, which was timed at both.
         ratio = seconds[chosen] / seconds[t.schedule] if {chosen, t.schedule} <= seconds.keys() else None
         shared[at] = replace(t, family_seconds=ratio and ratio * t.seconds)
     return shared
+
+
+def _fastest(t: Tuned, rounds: Mapping[Schedule | None, Sequence[float]]) -> Tuned:
+    """Take for a size what was found for another one, where that was faster by turns."""
+    best = min([s for s in rounds if s is not None], key=lambda s: median(rounds[s]))
+    own = rounds.get(t.schedule, ())
+    if len(own) != len(rounds[best]) or not is_faster(rounds[best], own):
+        return t
+    return replace(t, schedule=best, seconds=t.seconds * median(rounds[best]) / median(own))
 
 
 def few(times: Sequence[Sequence[float]], counts: Sequence[int]) -> list[int]:
@@ -130,14 +142,17 @@ def few(times: Sequence[Sequence[float]], counts: Sequence[int]) -> list[int]:
 
 def _times(
     own: Tuned, schedules: Sequence[Schedule | None], device: Device, budget: float, seed: int
-) -> dict[Schedule | None, float]:
-    """Give the seconds of a stage by its own schedule and by others, the default one first, of those that work."""
+) -> dict[Schedule | None, list[float]]:
+    """Give the seconds of a stage by its own schedule and by others, the default one first, of those that work.
+
+    They are those of rounds by turns, where a schedule was not much slower than others when it was first measured.
+    """
     each = list(dict.fromkeys([s for s in (schedules[0], own.schedule, *schedules[1:]) if s is not None]))
     with team_of(own.mdhom, (device,), budget, seed) as team:
         once = _once(team, each, budget)
         finalists = [s for s, seconds in once.items() if s in each[:2] or seconds <= _CLOSE * min(once.values())]
         turns = team.turns(finalists, _ROUNDS, budget) if len(finalists) > 1 else {}
-    return {s: median(turns.get(s) or [seconds]) for s, seconds in once.items()}
+    return {s: turns.get(s) or [seconds] for s, seconds in once.items()}
 
 
 def _once(team: Team, schedules: Sequence[Schedule], budget: float) -> dict[Schedule, float]:
