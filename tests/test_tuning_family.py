@@ -145,12 +145,18 @@ def test_what_are_no_sizes_is_refused(sizes: Any, draws: Any, error: type[Except
         mdhnp.tune(calls=lambda n: print, sizes=sizes, draws=draws)
 
 
-@pytest.mark.parametrize("calls", [None, [print], lambda n: 3])
-def test_sizes_are_those_of_a_function_that_makes_calls(calls: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"^tune: (sizes: are those of a function in calls|calls: is to make functions)"
-    ):
-        mdhnp.tune(calls=calls, sizes=[5])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"function": print}, "sizes: are those of calls=, a function"),
+        ({"function": print, "calls": print}, "takes a function with its arguments, or calls"),
+        ({"calls": [print]}, "calls: takes a function that makes calls of sizes, not"),
+        ({"calls": lambda n: 3 * n}, "calls: takes functions without arguments, .* not 15"),
+    ],
+)
+def test_sizes_are_those_of_a_function_that_makes_calls(arguments: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=f"^tune: {why}"):
+        mdhnp.tune(**arguments, sizes=[5])
 
 
 def test_sizes_whose_default_was_not_measured_are_left_as_they_are(

@@ -240,10 +240,7 @@ def tune(
     technique: Any = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
-    if sizes is not None:
-        each = _calls_of(calls, sizes, draws, seed)
-    else:
-        each = ((call, 1) for call in _calls(function, args, kwargs, calls))
+    each = _calls(function, args, kwargs, calls, sizes, draws, seed)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     if space is not None and not isinstance(space, Space):
@@ -273,42 +270,40 @@ def tune(
 
 
 def _calls(
-    function: Callable[..., Any] | None, args: Sequence[Any], kwargs: dict[str, Any],
-    calls: Iterable[Callable[[], Any]] | None,
-) -> list[Callable[[], Any]]:  # fmt: skip
-    """Give what is to be tuned: one call, or several."""
+    function: Any, args: Sequence[Any], kwargs: dict[str, Any], calls: Any, sizes: Any, draws: int, seed: int
+) -> Iterable[tuple[Callable[[], Any], int]]:
+    """Give what is to be tuned, one call or several, and how often each comes; those of sizes are made one by one."""
     if calls is None:
         if not callable(function):
             missing = "and none is given" if function is None else f"not {function!r:.80}"
             raise TypeError(f"tune: takes a function and its arguments, as tune(matmul, a, b), or calls=, {missing}")
-        return [partial(function, *args, **kwargs)]
+        if sizes is not None:
+            raise TypeError("tune: sizes: are those of calls=, a function that makes calls of them, and none is given")
+        return [(partial(function, *args, **kwargs), 1)]
     if function is not None or args or kwargs:
         raise TypeError("tune: takes a function with its arguments, or calls, not both")
+    if sizes is not None:
+        if not callable(calls):
+            raise TypeError(f"tune: calls: takes a function that makes calls of sizes, not {calls!r:.80}")
+        return _made(calls, sizes, drawn(sizes, draws, seed))
     if not isinstance(calls, Iterable):
         raise TypeError(f"tune: calls: takes a list of functions without arguments, not {calls!r:.80}")
-    each = [*calls]
-    for call in each:
-        if not callable(call):
-            raise TypeError(
-                f"tune: calls: takes functions without arguments, as partial(matmul, a, b), not {call!r:.80}"
-            )
+    each = [(_callable(call), 1) for call in calls]
     if not each:
         raise ValueError("tune: calls: is empty")
     return each
 
 
-def _calls_of(make: Any, sizes: Any, draws: int, seed: int) -> Iterator[tuple[Callable[[], Any], int]]:
-    """Make calls of sizes that are drawn, one after the other, and say how often each came."""
-    if not callable(make):
-        raise TypeError(
-            "tune: sizes: are those of a function in calls, as calls=lambda n: partial(matmul, np.ones((n, n)), "
-            f"np.ones(n)), which is not {make!r:.80}"
-        )
-    for values, count in drawn(sizes, draws, seed).items():
+def _made(make: Any, sizes: Any, drawn: Mapping[tuple[Any, ...], int]) -> Iterator[tuple[Callable[[], Any], int]]:
+    for values, count in drawn.items():
         call = make(**dict(zip(sizes, values, strict=True))) if isinstance(sizes, Mapping) else make(*values)
-        if not callable(call):
-            raise TypeError(f"tune: calls: is to make functions without arguments of sizes, not {call!r:.80}")
-        yield call, count
+        yield _callable(call), count
+
+
+def _callable(call: Any) -> Callable[[], Any]:
+    if not callable(call):
+        raise TypeError(f"tune: calls: takes functions without arguments, as partial(matmul, a, b), not {call!r:.80}")
+    return call
 
 
 def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:

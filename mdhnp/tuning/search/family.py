@@ -158,12 +158,12 @@ def _times(
 def _once(team: Team, schedules: Sequence[Schedule], budget: float) -> dict[Schedule, float]:
     """Measure schedules, the first one alone, while there is time; those that work, with their seconds."""
     found, end = dict[Schedule, float](), inf
-    left = [list(schedules[:1]), *(list(schedules[n : n + len(team)]) for n in range(1, len(schedules), len(team)))]
-    for some in left:
+    for some in (schedules[:1], schedules[1:]):
+        team.begin(some)
         for each in team.measure(some, min(found.values(), default=None)):
             if each.seconds is not None:
                 found[each.schedule] = each.seconds
-        end = min(end, time.monotonic() + budget)  # processes start until something is measured
-        if time.monotonic() > end:
-            break
+            if time.monotonic() > end:
+                return found
+        end = time.monotonic() + budget  # processes start until something is measured
     return found
