@@ -43,8 +43,6 @@ _SCHEMA = (
 _PATIENCE = 5.0  # seconds to wait for another process
 #: Uses that fail for reasons that may have gone since, before the file is given up.
 _ATTEMPTS = 4
-#: Records one after the other that cannot be read, after which none is expected: more than a damaged page leads to.
-_MOST_LOST = 10_000
 
 #: File systems that several machines mount: WAL needs memory that all its users share.
 _NETWORK = frozenset([
@@ -284,21 +282,13 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _copy_records(uri: str, memory: sqlite3.Connection) -> bool:
-    """Copy each record of the file at `uri` that can be read; True if all could be."""
-    after, lost, is_whole = 0, 0, True
+    """Copy the records of the file at `uri`, up to the first that cannot be read; True if all could be."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True, timeout=1)) as disk:
         disk.text_factory = partial(str, encoding="utf-8", errors="replace")
         check_stamp(disk)
-        while lost < _MOST_LOST:
-            try:
-                for row in disk.execute("SELECT * FROM records WHERE id > ? ORDER BY id", (after,)):
-                    memory.execute(f"INSERT OR IGNORE INTO records VALUES ({', '.join('?' * len(row))})", row)
-                    after, lost = row[0], 0
-                return is_whole
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:  # damage: others may stand behind it
-                after, lost, is_whole = after + 1, lost + 1, False
+        for row in disk.execute("SELECT * FROM records ORDER BY id"):
+            memory.execute(f"INSERT OR IGNORE INTO records VALUES ({', '.join('?' * len(row))})", row)
+        return True
     return False
 
 

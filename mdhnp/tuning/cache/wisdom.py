@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
@@ -23,7 +23,6 @@ T = TypeVar("T")
 
 _FORMAT = "mdhnp wisdom"
 _VERSION = 1
-_SAID = 5  # problems in an error's message
 
 
 def wisdom_of(entries: Iterable[tuple[Key, BestSchedule]], times: Mapping[Key, Times]) -> str:
@@ -53,7 +52,7 @@ def write_whole(path: Path, text: str) -> None:
 def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, BestSchedule]], dict[Key, Times]]:
     """Read the text of a file, which error messages call by a name.
 
-    ValueError if anything in it is wrong: which field of which entry, counted from 0.
+    ValueError if anything in it is wrong: which field of the first such entry, counted from 0.
     """
     try:
         content = json.loads(text)
@@ -63,24 +62,17 @@ def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, BestSchedule]], d
         raise ValueError(f'{name}: not a file of tuned entries: "format" is not "{_FORMAT}"')
     if content.get("version") != _VERSION:
         raise ValueError(f"{name}: version {content.get('version')!r}; this mdhnp reads version {_VERSION}")
-    problems: list[str] = []
 
-    def read(part: str, what: str, from_json: Callable[[Any], T]) -> list[T]:
+    def read(part: str, what: str, from_json: Callable[[Any], T]) -> Iterator[T]:
         if not isinstance(content.get(part), list):
             raise ValueError(f'{name}: "{part}" is not a list')
-        found = []
         for number, fields in enumerate(content[part]):
             try:
-                found.append(from_json(fields))
+                yield from_json(fields)
             except ValueError as error:
-                problems.append(f"{what} {number}: {error}")
-        return found
+                raise ValueError(f"{name}: {what} {number}: {error}") from error
 
-    entries, times = read("entries", "entry", _read_pair), read("times", "time", _read_times)
-    if problems:
-        more = f"; and {len(problems) - _SAID} more" if len(problems) > _SAID else ""
-        raise ValueError(f"{name}: {'; '.join(problems[:_SAID])}{more}")
-    return entries, dict(times)
+    return list(read("entries", "entry", _read_pair)), dict(read("times", "time", _read_times))
 
 
 @cache
