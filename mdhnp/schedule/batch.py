@@ -115,7 +115,11 @@ class Tiling:
 
     @cached_property
     def operations(self) -> Floats:
-        """Vector operations of all points of a private tile, where those that several of them need are done once."""
+        """Vector operations of all points of a private tile, where those that several of them need are done once.
+
+        Of CPUs: a GPU hides them behind loads, and is faster by smaller tiles (blur and gradient of 4096 x 4096 pixels
+        in 68 µs on an H200, instead of 79).
+        """
         points = np.prod(self.pt, axis=1)
         count: Floats = self.access.operations * points
         for value in shared(self.access.h):

@@ -176,7 +176,7 @@ class _Gpu(Tiling):
     def _instructions(self) -> Floats:
         """Of a work-group, all work-items': of points, loads, stores and copies."""
         h, unit = self.access.h, self.unit
-        applied = self.operations * max(self.access.itemsize // 4, 1)
+        applied = np.prod(self.pt, axis=1) * self.access.operations * max(self.access.itemsize // 4, 1)
         # Tiles that stick out are computed one point after the other.
         alone, copies = self._sticking_out, np.zeros(len(self.warps))
         for n, view in enumerate(h.inputs):
