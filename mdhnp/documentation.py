@@ -18,6 +18,8 @@ _CHECKED = r"(bool|(int|(tuple|sequence) of int)( or None| or (tuple|sequence) o
 _TITLE = "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms"
 #: Where most products are from; a section's number is to follow.
 PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
+#: Where MDHs are from.
+FIRST_PAPER = 'Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL"'
 
 #: Types and meanings of parameters, by name.
 SHARED = {

@@ -1,5 +1,6 @@
 """Where the largest and the smallest elements are: reductions of elements with their places, which are given."""
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import index as whole
 from typing import Any
@@ -12,7 +13,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, reduction
-from mdhnp.frontend.public import repeatable
+from mdhnp.frontend.public import FIRST_PAPER, repeatable
 from mdhnp.frontend.reductions import numpys_arguments
 from mdhnp.mdh import MdHom, index, trace
 from mdhnp.mdh.combine import Extreme, first_extreme
@@ -69,42 +70,33 @@ def _flat(arrays: Arrays) -> Arrays:
     return tuple([a.reshape(-1) for a in arrays])
 
 
-_ARGMAX = Routine("argmax", partial(_describe_place, "max"), partial(_place_by_numpy, np.argmax))
-_ARGMIN = Routine("argmin", partial(_describe_place, "min"), partial(_place_by_numpy, np.argmin))
+def _place_of(which: Extreme, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that says where the largest or the smallest elements are."""
+    name = f"arg{which}"
+    routine = Routine(name, partial(_describe_place, which), partial(_place_by_numpy, getattr(np, name)))
 
-_placed = partial(
-    repeatable,
-    x="array_like: Complex numbers are ordered by their real parts, then by their imaginary ones.",
-    axis="int, optional: Along which axis; by default among all elements, in C order.",
-    returns="Array, ndarray or scalar: Of int64.",
-    raises=RAISES | {"ValueError": "If there is no element, or an axis is named twice."},
-    notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
-)
+    @repeatable(
+        f"Say where the {what} elements are, as ``numpy.{name}`` does: the first of equal ones, or of NaNs.",
+        name=name,
+        x="array_like: Complex numbers are ordered by their real parts, then by their imaginary ones.",
+        axis="int, optional: Along which axis; by default among all elements, in C order.",
+        returns="Array, ndarray or scalar: Of int64.",
+        raises=RAISES | {"ValueError": "If there is no element, or an axis is named twice."},
+        notes=f"Source: {FIRST_PAPER}, Section 2.",
+        example=f">>> mdhnp.{name}([[1, 5, 5], [7, 3, 0]], axis=1)\narray({example})",
+    )
+    def function(x: Any, /, axis: int | None = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
+        x = operand(x)
+        axes = () if axis is None else axes_of(whole(axis), x.ndim)
+        if axes:
+            return call((routine, axes, bool(keepdims)), (x,))
+        if not keepdims and type(x) in (np.ndarray, Array) and _is_flat(x):
+            return call((routine, (0,), False, True), (x,))
+        x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
+        found = call((routine, (0,), False), (reshape(x, (-1,)),))
+        return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
+
+    return function
 
 
-@_placed(
-    "Say where the largest elements are, as ``numpy.argmax`` does: the first of equal ones, or of NaNs.",
-    example=">>> mdhnp.argmax([[1, 5, 5], [7, 3, 0]], axis=1)\narray([1, 0])",
-)
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
-    return _place_in(_ARGMAX, x, axis, keepdims)
-
-
-@_placed(
-    "Say where the smallest elements are, as ``numpy.argmin`` does: the first of equal ones, or of NaNs.",
-    example=">>> mdhnp.argmin([[1, 5, 5], [7, 3, 0]], axis=1)\narray([0, 2])",
-)
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, schedule: Any = None) -> Any:
-    return _place_in(_ARGMIN, x, axis, keepdims)
-
-
-def _place_in(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
-    x = operand(x)
-    axes = () if axis is None else axes_of(whole(axis), x.ndim)
-    if axes:
-        return call((routine, axes, bool(keepdims)), (x,))
-    if not keepdims and type(x) in (np.ndarray, Array) and _is_flat(x):
-        return call((routine, (0,), False, True), (x,))
-    x = np.asarray(x) if isinstance(x, np.matrix) else x  # which has two axes in each shape
-    found = call((routine, (0,), False), (reshape(x, (-1,)),))
-    return reshape(found, (1,) * x.ndim) if keepdims and x.ndim else found
+argmax, argmin = _place_of("max", "largest", "[1, 0]"), _place_of("min", "smallest", "[0, 2]")

@@ -13,10 +13,10 @@ from mdhnp.calls.arrays import wrapped
 from mdhnp.calls.operands import parts
 from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
-from mdhnp.documentation import NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function
+from mdhnp.documentation import FIRST_PAPER, NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function
 from mdhnp.settings import config, inside
 
-__all__ = ["NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "repeatable"]
+__all__ = ["FIRST_PAPER", "NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "repeatable"]
 
 #: Parameters, by keyword, that are settings of the calls which a function makes; it does not read them itself.
 _SETTINGS = ("precision", "memory_limit", "schedule")

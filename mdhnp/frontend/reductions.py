@@ -33,7 +33,7 @@ from mdhnp.frontend.map_reduce import (
 )
 from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.public import repeatable
+from mdhnp.frontend.public import FIRST_PAPER, repeatable
 from mdhnp.mdh import Graph, MdHom, Step, trace
 from mdhnp.mdh.combine import Extreme, extreme
 from mdhnp.mdh.function import identity_function
@@ -157,13 +157,8 @@ def _spread_by_numpy(numpys: Any, x: Any, axes: tuple[int, ...], keepdims: bool,
     return numpys(x, correction=correction, **numpys_arguments(x, axes, keepdims))
 
 
-_SUM, _PROD = _routine("sum", _describe, partial(_total, "add")), _routine("prod", _describe, partial(_total, "mul"))
-_ANY, _ALL = _routine("any", _describe, partial(_test, "or")), _routine("all", _describe, partial(_test, "and"))
 _COUNT_NONZERO = _routine("count_nonzero", _describe, _nonzero)
-_MAX, _MIN = _routine("max", _describe_extreme, "max"), _routine("min", _describe_extreme, "min")
 _MEAN = Routine("mean", _describe_mean, lambda x, axes, keepdims: np.mean(x, **numpys_arguments(x, axes, keepdims)))
-_VAR = Routine("var", partial(_describe_spread, False), partial(_spread_by_numpy, np.var))
-_STD = Routine("std", partial(_describe_spread, True), partial(_spread_by_numpy, np.std))
 
 
 # The public functions.
@@ -173,7 +168,7 @@ _reduction = partial(
     x="array_like: Of booleans or numbers.",
     returns="Array, ndarray or scalar: Of the shape of `x` without these axes.",
     raises=RAISES,
-    notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
+    notes=f"Source: {FIRST_PAPER}, Section 2.",
 )
 _of_numbers = partial(
     _reduction,
@@ -205,49 +200,55 @@ def _called(routine: Routine, x: Any, axis: Axis, keepdims: bool, *dtypes: Any) 
     return call((routine, axes_of(axis, x.ndim), bool(keepdims), *dtypes), (x,), dtypes=dtypes)
 
 
-@_of_numbers(
-    "Add elements, as ``numpy.sum`` does.",
-    returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 0 for no elements.",
-    example=">>> mdhnp.sum([[1, 2], [3, 4]], axis=0)\narray([4, 6])",
-)
-def sum(
-    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = True, schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True or initial is not None:
-        return masked(sum, np.add, x, axis, keepdims, where, initial, 0, dtype=dtype)
-    return _called(_SUM, x, axis, keepdims, dtype)
+def _totals(name: str, operator: str, ufunc: np.ufunc, neutral: int, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that adds or multiplies."""
+    routine = _routine(name, _describe, partial(_total, operator))
+
+    @_of_numbers(
+        f"{what}, as ``numpy.{name}`` does.",
+        name=name,
+        returns=f"Array, ndarray or scalar: Of the shape of `x` without these axes. {neutral} for no elements.",
+        example=f">>> {example}",
+    )
+    def function(
+        x: Any,
+        /,
+        axis: Axis = None,
+        *,
+        dtype: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        if where is not True or initial is not None:
+            return masked(function, ufunc, x, axis, keepdims, where, initial, neutral, dtype=dtype)
+        return _called(routine, x, axis, keepdims, dtype)
+
+    return function
 
 
-@_of_numbers(
-    "Multiply elements, as ``numpy.prod`` does.",
-    returns="Array, ndarray or scalar: Of the shape of `x` without these axes. 1 for no elements.",
-    example=">>> int(mdhnp.prod([2, 3, 4]))\n24",
-)
-def prod(
-    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = True, schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True or initial is not None:
-        return masked(prod, np.multiply, x, axis, keepdims, where, initial, 1, dtype=dtype)
-    return _called(_PROD, x, axis, keepdims, dtype)
+sum = _totals("sum", "add", np.add, 0, "Add elements", "mdhnp.sum([[1, 2], [3, 4]], axis=0)\narray([4, 6])")
+prod = _totals("prod", "mul", np.multiply, 1, "Multiply elements", "int(mdhnp.prod([2, 3, 4]))\n24")
 
 
-@_reduction(
-    "Say whether some element is not 0, as ``numpy.any`` does.",
-    example=">>> mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])",
-)
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True, schedule: Any = None) -> Any:
-    if where is not True:
-        return masked(any, None, x, axis, keepdims, where, None, 0)
-    return _called(_ANY, x, axis, keepdims)
+def _tests(name: str, operator: str, neutral: int, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that says of how many elements something holds."""
+    routine = _routine(name, _describe, partial(_test, operator))
+
+    @_reduction(f"{what}, as ``numpy.{name}`` does.", name=name, example=f">>> {example}")
+    def function(
+        x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True, schedule: Any = None
+    ) -> Any:
+        if where is not True:
+            return masked(function, None, x, axis, keepdims, where, None, neutral)
+        return _called(routine, x, axis, keepdims)
+
+    return function
 
 
-@_reduction("Say whether no element is 0, as ``numpy.all`` does.", example=">>> mdhnp.all([1, 2, 0]).item()\nFalse")
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, where: Any = True, schedule: Any = None) -> Any:
-    if where is not True:
-        return masked(all, None, x, axis, keepdims, where, None, 1)
-    return _called(_ALL, x, axis, keepdims)
+_SOME = "mdhnp.any([[0.0, 2.0], [0.0, 0.0]], axis=1)\narray([ True, False])"
+any = _tests("any", "or", 0, "Say whether some element is not 0", _SOME)
+all = _tests("all", "and", 1, "Say whether no element is 0", "mdhnp.all([1, 2, 0]).item()\nFalse")
 
 
 @_reduction(
@@ -258,30 +259,32 @@ def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False, sched
     return _called(_COUNT_NONZERO, x, axis, keepdims)
 
 
-@_ordered(
-    "Give the largest elements, as ``numpy.max`` does: NaN where there is one.",
-    example=">>> int(mdhnp.max([3, 1, 2]))\n3",
-)
-def max(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True,
-    schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True or initial is not None:
-        return masked(max, np.maximum, x, axis, keepdims, where, initial, initial)
-    return _called(_MAX, x, axis, keepdims)
+def _extremes(which: Extreme, ufunc: np.ufunc, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that gives the largest or the smallest elements."""
+    routine = _routine(which, _describe_extreme, which)
+
+    @_ordered(
+        f"Give the {what} elements, as ``numpy.{which}`` does: NaN where there is one.", name=which, example=example
+    )
+    def function(
+        x: Any,
+        /,
+        axis: Axis = None,
+        *,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+        schedule: Any = None,
+    ) -> Any:
+        if where is not True or initial is not None:
+            return masked(function, ufunc, x, axis, keepdims, where, initial, initial)
+        return _called(routine, x, axis, keepdims)
+
+    return function
 
 
-@_ordered(
-    "Give the smallest elements, as ``numpy.min`` does: NaN where there is one.",
-    example=">>> int(mdhnp.min([3, 1, 2]))\n1",
-)
-def min(
-    x: Any, /, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = True,
-    schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True or initial is not None:
-        return masked(min, np.minimum, x, axis, keepdims, where, initial, initial)
-    return _called(_MIN, x, axis, keepdims)
+max = _extremes("max", np.maximum, "largest", ">>> int(mdhnp.max([3, 1, 2]))\n3")
+min = _extremes("min", np.minimum, "smallest", ">>> int(mdhnp.min([3, 1, 2]))\n1")
 
 
 @_averaged(
@@ -299,35 +302,33 @@ def mean(
     return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
 
 
-@_measured(
-    "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.",
-    example=">>> float(mdhnp.var([1, 2, 3], correction=1))\n1.0",
-)
-def var(
-    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
-    keepdims: bool = False, where: Any = True, schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True:
-        return moment("var", x, axis, dtype, keepdims, where, correction)
-    return _spread_of(_VAR, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
+def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that says how far elements are from their mean."""
+    routine = Routine(name, partial(_describe_spread, root), partial(_spread_by_numpy, getattr(np, name)))
+
+    @_measured(what, name=name, example=f">>> {example}")
+    def function(
+        x: Any,
+        /,
+        axis: Any = None,
+        *,
+        dtype: Any = None,
+        correction: Any = 0.0,
+        keepdims: Any = False,
+        where: Any = True,
+    ) -> Any:
+        if where is not True:
+            return moment(name, x, axis, dtype, keepdims, where, correction)
+        x = operand(x) if dtype is None else in_floats(x, dtype)
+        return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), one_number("correction", correction)), (x,))
+
+    return function
 
 
-@_measured(
-    "Give the square root of the variance, as ``numpy.std`` does.",
-    example=">>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])",
-)
-def std(
-    x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, correction: float = 0.0,
-    keepdims: bool = False, where: Any = True, schedule: Any = None,
-) -> Any:  # fmt: skip
-    if where is not True:
-        return moment("std", x, axis, dtype, keepdims, where, correction)
-    return _spread_of(_STD, x if dtype is None else in_floats(x, dtype), axis, correction, keepdims)
-
-
-def _spread_of(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
-    x = operand(x)
-    return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), one_number("correction", correction)), (x,))
+_FROM_MEAN = "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean."
+_ROOT = "Give the square root of the variance, as ``numpy.std`` does."
+var = _spreads("var", False, _FROM_MEAN, "float(mdhnp.var([1, 2, 3], correction=1))\n1.0")
+std = _spreads("std", True, _ROOT, "mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])")
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:

@@ -3,12 +3,12 @@
 A scan is one MDH whose dimension along the axis keeps every prefix (`ps`). Takes array-likes; it must not know devices.
 """
 
+from collections.abc import Callable
 from functools import partial
 from operator import index as whole
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.calls import Described, Routine, call
@@ -16,7 +16,7 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import Arrays, convert, named, operand, pointwise, total_type
-from mdhnp.frontend.public import UNSUPPORTED, repeatable
+from mdhnp.frontend.public import FIRST_PAPER, UNSUPPORTED, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.pattern import array_view
@@ -25,48 +25,34 @@ from mdhnp.mdh.views import contiguous
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 
 
-_scan = partial(
-    repeatable,
-    x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
-    axis="int, optional: Along which axis; may be left out if there is one only.",
-    dtype="dtype, optional: As in :func:`mdhnp.sum`.",
-    returns="Array or ndarray: Of the shape of `x`.",
-    raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
-    notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
-)
+def _scan(name: str, operator: str, neutral: int, what: str, example: str) -> Callable[..., Any]:
+    """Make a function that combines all elements up to each one."""
+    routine = Routine(name, partial(_describe_scan, operator), partial(_by_numpy, getattr(np, name)))
 
+    @repeatable(
+        f"Give the {what}s of all elements up to each one, as ``numpy.{name}`` does.",
+        name=name,
+        x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
+        axis="int, optional: Along which axis; may be left out if there is one only.",
+        dtype="dtype, optional: As in :func:`mdhnp.sum`.",
+        include_initial=f"bool: Whether the {what} of no elements, {neutral}, comes first; the result is longer by one "
+        "then.",
+        returns="Array or ndarray: Of the shape of `x`.",
+        raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
+        notes=f"Source: {FIRST_PAPER}, Section 2.",
+        example=f">>> mdhnp.{name}({example}",
+    )
+    def function(
+        x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False, schedule: Any = None
+    ) -> Any:
+        x, wanted = operand(x), exact_type(dtype)
+        if axis is None and x.ndim > 1:
+            raise ValueError(f"an array of {x.ndim} axes; name one by axis")
+        x = x if x.ndim else reshape(x, (1,))
+        axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
+        return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
-@_scan(
-    "Give the sums of all elements up to each one, as ``numpy.cumulative_sum`` does.",
-    include_initial="bool: Whether the sum of no elements, 0, comes first; the result is longer by one then.",
-    example=">>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)\narray([0, 1, 3, 6])",
-)
-def cumulative_sum(
-    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False,
-    schedule: Any = None,
-) -> Any:  # fmt: skip
-    return _scanned(_SUM, x, axis, dtype, include_initial)
-
-
-@_scan(
-    "Give the products of all elements up to each one, as ``numpy.cumulative_prod`` does.",
-    include_initial="bool: Whether the product of no elements, 1, comes first; the result is longer by one then.",
-    example=">>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)\narray([[1, 2],\n       [3, 8]])",
-)
-def cumulative_prod(
-    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False,
-    schedule: Any = None,
-) -> Any:  # fmt: skip
-    return _scanned(_PROD, x, axis, dtype, include_initial)
-
-
-def _scanned(routine: Routine, x: Any, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool) -> Any:
-    x, wanted = operand(x), exact_type(dtype)
-    if axis is None and x.ndim > 1:
-        raise ValueError(f"an array of {x.ndim} axes; name one by axis")
-    x = x if x.ndim else reshape(x, (1,))
-    axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
-    return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
+    return function
 
 
 @repeatable(
@@ -133,6 +119,7 @@ def _by_numpy(numpys: Any, x: Any, axis: int, include_initial: bool, wanted: np.
     return numpys(x, axis=axis, dtype=wanted, include_initial=include_initial)
 
 
-_SUM = Routine("cumulative_sum", partial(_describe_scan, "add"), partial(_by_numpy, np.cumulative_sum))
-_PROD = Routine("cumulative_prod", partial(_describe_scan, "mul"), partial(_by_numpy, np.cumulative_prod))
+cumulative_sum = _scan("cumulative_sum", "add", 0, "sum", "[1, 2, 3], include_initial=True)\narray([0, 1, 3, 6])")
+_OF_COLUMNS = "[[1, 2], [3, 4]], axis=0)\narray([[1, 2],\n       [3, 8]])"
+cumulative_prod = _scan("cumulative_prod", "mul", 1, "product", _OF_COLUMNS)
 _DIFF = Routine("diff", _describe_diff, lambda x, axis: np.diff(x, axis=axis))
