@@ -67,25 +67,12 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     return operator, exchanged, in_place
 
 
-def _unary(name: str) -> Callable[[Any], Any]:
-    def operator(self: Array) -> Any:
-        return _public(name)(self)
-
-    return _told(name, operator)
-
-
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
         return _public(name)(self, *others, **options)
 
-    return _told(name, method)
-
-
-def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    method.__name__, method.__doc__ = (
-        name,
-        f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it.",
-    )
+    method.__name__ = name
+    method.__doc__ = f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it."
     return repeatable(numbers=name in _OF_NUMBERS)(method)
 
 
@@ -267,6 +254,7 @@ class _Methods:
         keys, parts = _of_view(key), key if type(key) is tuple else (key,)
         if is_mask(key):
             check_mask(self, key)
+        by_kernels = self.device.own_memory and not (self.device.passing or self.device.several)
         if not self.device.own_memory and not (type(value) is Array and value.device is not self.device):
             if keys is not None and isinstance(value, _PLAIN):
                 self._view[key] = value
@@ -286,7 +274,7 @@ class _Methods:
             if np.ndim(value) > self.ndim - key.ndim:
                 value = spread(value, key, self.shape)
             assign(self, _public("where")(mask, value, self))
-        elif not (_puts_by_kernels(self.device) and put(self, key, elements_for(self, value))):
+        elif not (by_kernels and put(self, key, elements_for(self, value))):
 
             def changed() -> Any:
                 copy = np.array(self.numpy())
@@ -319,11 +307,6 @@ def _walked(a: Array, order: Any) -> tuple[Array, list[int]]:
     walked = {"C": labels, "F": labels[::-1]}.get(letter) or keep_order((labels,), labels, [a._view])
     axes = [labels.index(label) for label in walked]
     return a.transpose(axes), axes
-
-
-def _puts_by_kernels(device: Any) -> bool:
-    """Whether NumPy cannot put elements into a device's memory, and kernels on it may read what the host has."""
-    return bool(device.own_memory and not device.passing and not device.several)
 
 
 def _of_view(key: Any) -> tuple[Any, ...] | None:
@@ -371,7 +354,7 @@ _SAME = """
 """
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
-_made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}
+_made |= {f"__{name}__": _method(function) for name, function in _UNARY.items()}
 _made |= {f"__{name}__": _binary(function)[0] for name, function in _COMPARISONS.items()}
 for _name, _function in _BINARY.items():
     _made |= zip((f"__{_name}__", f"__r{_name}__", f"__i{_name}__"), _binary(_function), strict=True)
