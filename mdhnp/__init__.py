@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from mdhnp.frontend.joining import *
     from mdhnp.frontend.manipulation import *
     from mdhnp.frontend.places import *
+    from mdhnp.frontend.places import argkmin
     from mdhnp.frontend.prl import Links, prl
-    from mdhnp.frontend.ranked import argkmin
     from mdhnp.frontend.reductions import *
     from mdhnp.frontend.scans import *
     from mdhnp.frontend.scatter import bincount

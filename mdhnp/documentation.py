@@ -47,7 +47,7 @@ SHARED = {
 #: What errors mean that several functions raise.
 NO_AXIS = "If there is no such axis."
 UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to."
-#: What is said of functions that `calls/host.py` lets compute.
+#: What is said of functions that `calls/arrays.py` lets compute.
 ON_HOST = (
     "NumPy computes it: of Arrays in the host's memory where they are, of those on other devices from a copy, and the "
     "result is copied back."

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mdhnp.calls.arrays import OnHost
 from mdhnp.calls.candidates import choose
-from mdhnp.calls.host import OnHost
 from mdhnp.calls.kernels import procedures_of, repeating, staged
 from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe

@@ -63,7 +63,7 @@ _HEAVY = {
     "frontend.fuse": "Fused fuse",
     "frontend.gemm": "gemm gemv",
     "frontend.prl": "Links prl",
-    "frontend.ranked": "argkmin",
+    "frontend.places": "argkmin",
     "frontend.scatter": "bincount",
     "frontend.stencil": "stencil",
     "runtime.devices": "Device NoDeviceError device devices",

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdhnp.distributed.boxes import StridedBox, around, holds, split
 from mdhnp.distributed.placement import seen as see
-from mdhnp.distributed.spans import Span, beyond, hull, nbytes, spans_of
+from mdhnp.distributed.spans import Span, StridedBox, around, beyond, holds, hull, nbytes, spans_of, split
 
 
 @given(st.data())

@@ -24,7 +24,7 @@ import mdhnp.demo
 from mdhnp.cli import cache as cache_commands
 from mdhnp.cli import main
 from mdhnp.cli.cache import identifier_of
-from mdhnp.cli.cases import CASES, DTYPES, make
+from mdhnp.cli.options import CASES, DTYPES, make
 from mdhnp.demo import timing
 from mdhnp.demo.timing import largest_error
 from mdhnp.runtime.devices import Device

@@ -12,9 +12,8 @@ from several import groups, machine
 import mdhnp
 from mdhnp.calls.store import forget
 from mdhnp.distributed import exchange, executor
-from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose
-from mdhnp.distributed.spans import NOTHING, stretch
+from mdhnp.distributed.spans import NOTHING, StridedBox, stretch
 
 
 def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:

@@ -18,7 +18,7 @@ import pytest
 from several import FAR, A, B, groups, same
 
 import mdhnp
-from mdhnp.distributed import executor, kernel, threads
+from mdhnp.distributed import executor, jobs, threads
 from mdhnp.runtime import pending, relay
 from mdhnp.runtime.devices import find_target
 from mdhnp.runtime.groups import Group
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
     """Kernels fail on a device."""
-    compute = kernel.DeviceCall.__call__
+    compute = jobs.DeviceCall.__call__
 
-    def call(self: kernel.DeviceCall, where: Device, *given: Any) -> Any:
+    def call(self: jobs.DeviceCall, where: Device, *given: Any) -> Any:
         if where is device:
             fail()
         return compute(self, where, *given)
 
-    monkeypatch.setattr(kernel.DeviceCall, "__call__", call)
+    monkeypatch.setattr(jobs.DeviceCall, "__call__", call)
 
 
 @pytest.mark.parametrize("number", [0, 1])

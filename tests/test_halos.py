@@ -16,9 +16,9 @@ from several import groups
 import mdhnp
 from mdhnp import native
 from mdhnp.calls.plans import Kernels
-from mdhnp.distributed import exchange, jobs, kernel
+from mdhnp.distributed import exchange, jobs
 from mdhnp.distributed.choose import halos
-from mdhnp.distributed.portions import portions
+from mdhnp.distributed.jobs import portions
 from mdhnp.mdh import Window, cc, grid, index, interpret, md_hom, pw
 from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
@@ -122,7 +122,7 @@ def test_what_needs_no_halo_is_launched_before_one_arrives(
     a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
     for _ in range(2):
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-    noted(kernel.DeviceCall, "__call__", "kernel")
+    noted(jobs.DeviceCall, "__call__", "kernel")
     noted(relay.Piece, "write", "halo")
     for _ in range(2):
         seen.clear()
@@ -171,7 +171,7 @@ def test_a_kernel_that_computes_at_the_end_only_is_searched(
     h = md_hom(lambda v: v, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]", finish=finish).bind(x)
     a, b = (mdhnp.asarray(each, device=device) for each in (x, np.zeros_like(x)))
     with mdhnp.config(tuning="background", host="never"):
-        kernel.DeviceCall(h, "test")(device, [a._view], b._view)
+        jobs.DeviceCall(h, "test")(device, [a._view], b._view)
     np.testing.assert_array_equal(b.numpy(), x if finish is None else 3 * x)
     assert len(searched) == (finish is not None)
 
@@ -214,7 +214,7 @@ def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:
     device = next(d for d in devices() if not d.own_memory)
     found = np.zeros((9, 5), a.dtype)
     with mdhnp.config(host="auto"):  # with which NumPy computes what is so small
-        kernel.DeviceCall(product, "test")(device, [a, b], found[2:7])
+        jobs.DeviceCall(product, "test")(device, [a, b], found[2:7])
     np.testing.assert_array_equal(found, np.pad(a @ b.T, ((2, 2), (0, 0))))
 
 
@@ -230,7 +230,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
     a, device = mdhnp.distribute(x, devices=apart, weights=(1, 1)), apart.members[number]
     for _ in range(2):
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-    owner, name = (kernel.DeviceCall, "__call__") if where == "kernel" else (relay.Piece, "__init__")
+    owner, name = (jobs.DeviceCall, "__call__") if where == "kernel" else (relay.Piece, "__init__")
 
     do = getattr(owner, name)
 

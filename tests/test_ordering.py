@@ -9,7 +9,7 @@ from arrays import same
 from separate import separate
 
 import mdhnp
-from mdhnp.calls.sorting import written
+from mdhnp.calls.handwritten import written
 from mdhnp.codegen import radix
 from mdhnp.runtime.devices import Device
 

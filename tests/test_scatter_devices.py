@@ -15,7 +15,7 @@ from separate import separate
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import sorting
+from mdhnp.calls import handwritten
 from mdhnp.codegen.opencl.atomics import combining
 from mdhnp.mdh import Sorting, cc, pw
 from mdhnp.runtime.devices import Device
@@ -33,7 +33,7 @@ def test_devices_with_memory_of_their_own_sort_themselves(dtype: str, size: int,
     low = 0 if dtype[0] == "u" else -places
     indices = _RNG.integers(low, places, size).astype(dtype)
     keys = np.where(indices < 0, indices.astype("i8") + places, indices).astype("i8")
-    order, begin = sorting.group(mdhnp.asarray(indices, device=separate(device)), places)
+    order, begin = handwritten.group(mdhnp.asarray(indices, device=separate(device)), places)
     np.testing.assert_array_equal(order.numpy(), np.argsort(keys, kind="stable"))
     np.testing.assert_array_equal(begin.numpy(), np.searchsorted(np.sort(keys), np.arange(places + 1)))
 
@@ -44,7 +44,7 @@ def test_devices_with_memory_of_their_own_sort_themselves(dtype: str, size: int,
 def test_devices_cut_what_they_sort_in_pieces(size: int, places: int, piece: int, device: Device) -> None:
     few = (places * _RNG.random(size) ** 6).astype("i8")
     for indices in (few, few * 0 + places - 1, _RNG.integers(-places, places, size)):
-        found = sorting.group(mdhnp.asarray(indices, device=separate(device)), places, piece)
+        found = handwritten.group(mdhnp.asarray(indices, device=separate(device)), places, piece)
         for got, want in zip(found, Sorting(0, "s", "", places, (size,), piece).sort(indices), strict=True):
             np.testing.assert_array_equal(got.numpy(), want)
 

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import make
-from mdhnp.calls.reach import reach
-from mdhnp.calls.sorting import group
+from mdhnp.calls.handwritten import group, reach
 from mdhnp.mdh import Graph, Sorting, axes_of_indices, check_indices
 
 if TYPE_CHECKING:  # which loads OpenCL

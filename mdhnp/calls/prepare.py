@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from mdhnp.calls import kernels
+from mdhnp.calls.arrays import OnHost
 from mdhnp.calls.build import Build, compare
-from mdhnp.calls.host import OnHost
 from mdhnp.calls.observe import Observed, observe
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import Kernels, Nothing, SlicedKernels

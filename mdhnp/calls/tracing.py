@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.assembly import PlacedBox, assembly, box_of
+from mdhnp.calls.boxes import PlacedBox, as_part, assembly, box_of, flat
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described, least_limit
-from mdhnp.calls.views import as_part, flat
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Sorting, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers

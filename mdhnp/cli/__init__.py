@@ -1,8 +1,7 @@
 """The command line: `mdhnp`, or `python -m mdhnp`.
 
-`commands.py`, `cache.py` and `doctor.py` have the commands; `cases.py` says what may be named to tune, prepare, explain
-and bench, `options.py` holds what commands share, `output.py` shows results. Nothing else of the package imports this
-folder.
+`commands.py`, `cache.py` and `doctor.py` have the commands; `options.py` holds what they share, and what may be named
+to tune, prepare, explain and bench, `output.py` shows results. Nothing else of the package imports this folder.
 
 Wrong input ends with status 2 and one line on standard error, wrong results and failures with 1, Ctrl-C with 130. What
 is slow to import is imported where it is used, so that `--help` is quick; commands are imported when they are asked

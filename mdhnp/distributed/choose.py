@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mdhnp.cost import Machine, seconds, work
-from mdhnp.distributed.boxes import StridedBox, split
-from mdhnp.distributed.spans import NOTHING, Span, Spans, spans_of
+from mdhnp.distributed.spans import NOTHING, Span, Spans, StridedBox, spans_of, split
 from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, contiguous, grid, shares, whole
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, part_of, unwrapped

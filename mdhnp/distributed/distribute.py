@@ -16,7 +16,7 @@ from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distr
 from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.kernel import DeviceCall
+from mdhnp.distributed.jobs import DeviceCall
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
 from mdhnp.distributed.spans import stretch

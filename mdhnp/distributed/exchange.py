@@ -18,9 +18,9 @@ import pyopencl as cl
 from mdhnp import system
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
-from mdhnp.distributed.boxes import split
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.routes import Route, copied_to, is_apart, route_to
+from mdhnp.distributed.spans import split
 from mdhnp.distributed.threads import named
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device

@@ -15,8 +15,7 @@ from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.choose import choose, price
 from mdhnp.distributed.exchange import Bringing, Copy, brought, carry, fetch, planned, store
-from mdhnp.distributed.jobs import Given, Job, Stage, StepPlan, plan, spread
-from mdhnp.distributed.kernel import DeviceCall
+from mdhnp.distributed.jobs import DeviceCall, Given, Job, Stage, StepPlan, plan, spread
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Placement, Shard, flat, lent, placed_on, placement_of, seen, view_on
 from mdhnp.distributed.routes import Holders

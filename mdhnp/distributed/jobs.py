@@ -1,34 +1,121 @@
 """Jobs: what each device does of a step, stage after stage, for one way in which its inputs are distributed.
 
-Takes a partition, and who computes which part; gives records that serve all arrays that are distributed alike. It must
-not know arrays that are given, nor how anything is brought.
+Takes a partition, and who computes which part; gives records that serve all arrays that are distributed alike: which
+kernels are called on a device's Arrays, and what of a task (its portions) is computed while its halo is on its way. It
+must not know arrays that are given, nor how anything is brought.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from math import prod
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make
+from mdhnp.calls.call import call
+from mdhnp.calls.request import Described, Routine, results
 from mdhnp.cost import Machine, seconds, work
-from mdhnp.distributed.boxes import StridedBox, holds
 from mdhnp.distributed.choose import Chosen, Operand, halos
 from mdhnp.distributed.exchange import AT_ONCE
-from mdhnp.distributed.kernel import DeviceCall
-from mdhnp.distributed.portions import portions
 from mdhnp.distributed.routes import Held, Holders, Route, route_to
-from mdhnp.distributed.spans import NOTHING, spans_of
-from mdhnp.mdh import Computation, Task, View, Window
-from mdhnp.mdh.cut import Read
-from mdhnp.mdh.regions import Region, within
+from mdhnp.distributed.spans import NOTHING, StridedBox, holds, spans_of
+from mdhnp.mdh import Computation, MdHom, Task, View, Window
+from mdhnp.mdh.cut import Read, cut
+from mdhnp.mdh.pattern import array_view, as_lying
+from mdhnp.mdh.regions import Region, part_of, within
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 
-__all__ = ["Given", "Job", "Stage", "StepPlan", "plan", "spread"]
-
 NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceCall:
+    """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash."""
+
+    mdhom: Computation
+    function: str  # of whose call it is part
+
+    def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:
+        """Compute, on views of a device's memory; puts the only result into such a view, where there is one."""
+        given = tuple([make(a, device) for a in arrays])
+        if into is not None:
+            call((_routine(self.function, True), self), (*given, make(into, device)), owners=(self,))
+            return ()
+        found = call((_routine(self.function, False), self), given, owners=(self,))
+        if type(found) is Array:
+            return (found,)
+        each = found if isinstance(found, tuple) else (found,)
+        return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
+
+
+def _describe(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
+    h = as_lying(kernel.mdhom, arrays)
+    return Described(h, None, results if len(h.outputs) > 1 else None)  # a single one is launched by compiled code
+
+
+def _describe_into(arrays: Sequence[NDArray], kernel: DeviceCall) -> Described:
+    h, (out,) = as_lying(kernel.mdhom, arrays[:-1]).last, kernel.mdhom.outputs  # nothing fused is put somewhere
+    outputs = (array_view(out.name, arrays[-1], out.accesses),)
+    return Described(replace(h, outputs=outputs), None, into=True)
+
+
+@cache
+def _routine(function: str, into: bool) -> Routine:
+    return Routine(function, _describe_into if into else _describe)
+
+
+#: Of the n-th input of a task, whether a region is there before anything was brought.
+Known = Callable[[int, Region], bool]
+
+#: Points of a border, at least: what is left are then as many as fill tiles, mostly, and need no guards.
+LEAST = 1 << 21
+
+
+class Portion(NamedTuple):
+    """Some of a task's points."""
+
+    mdhom: MdHom
+    #: Of each input of the task what it reads, then numbers.
+    reads: tuple[Region | int, ...]
+    #: Of the task's only output.
+    writes: Region
+
+
+def portions(task: Task, dim: int, known: Known) -> tuple[Portion, ...]:
+    """Give the points, along a dimension, that read what is known, then those before and behind them.
+
+    None where all of them do, or where a border would be a quarter of the extent.
+    """
+    h = task.mdhom
+    if not isinstance(h, MdHom) or len(h.outputs) != 1 or h.combine[dim].kind != "cc":
+        return ()
+    extent = h.extents[dim]
+
+    def lacking(point: int) -> bool:
+        regions = part_of(h, dim, point, point + 1).inputs
+        return not all([known(n, region) for n, region in enumerate(regions)])
+
+    most = extent // 4
+    before = next((n for n in range(most) if not lacking(n)), most)
+    behind = next((n for n in range(most) if not lacking(extent - 1 - n)), most)
+    if before + behind == 0 or most in (before, behind):
+        return ()
+    step = 1
+    while step * 2 <= extent // 16 and step * (prod(h.extents) // extent) < LEAST:
+        step *= 2
+    before, behind = (-(-n // step) * step for n in (before, behind))
+    parts = cut(h, dim, (before, extent - before - behind, behind)).parts
+    found = [Portion(p.mdhom.last, (*p.inputs, *p.begin), p.outputs[0]) for p in parts]
+    inner = found.pop(1 if before else 0)
+    if not all([known(n, each) for n, each in enumerate(inner.reads) if not isinstance(each, int)]):
+        return ()  # nor is what lies between its first and its last point
+    return (inner, *found)
+
 
 #: Bytes of a task's halo, or seconds that a task takes, from which on the rest is computed while that is brought: else
 #: more launches take longer. 5 × 5 weights on 32768² took 33.1 ms in place of 34.9 on two H200s; on four no less time.

@@ -18,11 +18,10 @@ from mdhnp import system
 from mdhnp.calls import candidates
 from mdhnp.cost import Link, Machine
 from mdhnp.distributed import threads
-from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.exchange import fetch
 from mdhnp.distributed.placement import Shard, flat, lent, view_on
-from mdhnp.distributed.spans import NOTHING, stretch
+from mdhnp.distributed.spans import NOTHING, StridedBox, stretch
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.transfer import empty
-from mdhnp.distributed.boxes import StridedBox, holds, split
 from mdhnp.distributed.exchange import copied
 from mdhnp.distributed.machines import weights
 from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, seen, view_on
-from mdhnp.distributed.spans import Spans, spans_of, stretch
+from mdhnp.distributed.spans import Spans, StridedBox, holds, spans_of, split, stretch
 from mdhnp.mdh import shares
 from mdhnp.mdh.regions import Region
 from mdhnp.runtime.groups import Group

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, view_of
-from mdhnp.distributed.boxes import StridedBox
 from mdhnp.distributed.routes import Held, Holders
-from mdhnp.distributed.spans import Span, Spans, stretch
+from mdhnp.distributed.spans import Span, Spans, StridedBox, stretch
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout

@@ -8,8 +8,7 @@ copies them.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mdhnp.distributed.boxes import StridedBox, around, holds, split
-from mdhnp.distributed.spans import Spans, beyond, hull
+from mdhnp.distributed.spans import Spans, StridedBox, around, beyond, holds, hull, split
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.runtime.handle import Device
 

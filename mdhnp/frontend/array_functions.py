@@ -15,8 +15,7 @@ import numpy as np
 
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
-from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.host import computed
+from mdhnp.calls.arrays import brought, computed, device_of
 from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy, not_copied
 from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
 from mdhnp.frontend.composed import COMPOSED, UFUNCS

@@ -14,7 +14,7 @@ from mdhnp.arrays.array import HOST, Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_in, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.host import of_views
+from mdhnp.calls.arrays import of_views
 from mdhnp.calls.operands import is_sparse
 from mdhnp.frontend.map_reduce import Arrays, convert, pointwise
 from mdhnp.frontend.public import public

@@ -13,7 +13,7 @@ import numpy as np
 
 from mdhnp.arrays import Array, transfer
 from mdhnp.calls import call
-from mdhnp.calls.host import of_views
+from mdhnp.calls.arrays import of_views
 from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms, as `numpy.fft` and the array API standard have them.
 
-The host computes transforms (`calls/host.py`); shifts are the package's own.
+The host computes transforms (`calls/arrays.py`); shifts are the package's own.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays.array import Array
-from mdhnp.calls.host import by_host
+from mdhnp.calls.arrays import by_host
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.joining import roll
 from mdhnp.frontend.manipulation import Axis

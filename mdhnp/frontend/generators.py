@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
-from mdhnp.calls.host import by_host, of_views
+from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
 from mdhnp.frontend.map_reduce import Arrays, operand, pointwise
 from mdhnp.frontend.public import Function as Public

@@ -18,7 +18,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.host import by_host, of_views
+from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, deliver, dense, output
 from mdhnp.cost import NumpyWork

@@ -16,8 +16,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.calls import Routine, call
-from mdhnp.calls.arrays import device_of
-from mdhnp.calls.host import by_host
+from mdhnp.calls.arrays import by_host, device_of
 from mdhnp.frontend.array_adapted import by_numpy, on_host
 from mdhnp.frontend.creation import asarray, assign, checked_type, empty
 from mdhnp.frontend.generators import full

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
-from mdhnp.calls.host import by_host, of_views
+from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.public import NO_AXIS, repeatable
 

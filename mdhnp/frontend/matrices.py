@@ -12,13 +12,13 @@ import numpy as np
 
 from mdhnp.arrays.array import Array
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.host import by_host, of_views
+from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.contraction import Arrays, Functions
-from mdhnp.frontend.factorisations import inv
 from mdhnp.frontend.gufuncs import matmul
+from mdhnp.frontend.linalg import inv
 from mdhnp.frontend.manipulation import Axis, broadcast_to, matrix_transpose, squeeze
 from mdhnp.frontend.map_reduce import axes_of, computed_type, named, operand, reduction
 from mdhnp.frontend.public import UNSUPPORTED, public, repeatable

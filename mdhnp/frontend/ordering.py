@@ -1,6 +1,6 @@
 """Order by kernels, on devices with memory of their own: sorting, places among ordered elements, sets.
 
-Rows are sorted, and elements selected, by the programs of `calls/sorting.py`. Places among ordered elements are one MDH
+Rows are sorted, and elements selected, by programs (`calls/handwritten.py`). Places among ordered elements are one MDH
 that halves where to look; its types are those that OpenCL C text takes. Complex numbers are the host's.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.arrays.array import Array
-from mdhnp.calls import sorting
+from mdhnp.calls import handwritten
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc
@@ -57,28 +57,13 @@ def _counting(text: str, char: str) -> Computation:
     return md_hom(text.replace("TYPE", type_name(np.dtype(char))), {"i": cc}, "A[:], v[i] -> n[i]")
 
 
-def sorted_along(x: Array, axis: int) -> Array:
-    """Give elements in order along an axis; equal ones stay in their order."""
-    return _sorted(x, axis, values=True)[0]
-
-
-def order_along(x: Array, axis: int) -> tuple[Array, Array]:
-    """Give elements in order along an axis, and which ones they are, of int64; equal ones stay in their order."""
-    values, places = _sorted(x, axis, values=True, places=True)
-    return values, places
-
-
-def places_along(x: Array, axis: int) -> Array:
-    """Give which elements come in order along an axis, of int64; equal ones stay in their order."""
-    return _sorted(x, axis, places=True)[0]
-
-
-def _sorted(x: Array, axis: int, *, values: bool = False, places: bool = False) -> tuple[Array, ...]:
+def order_along(x: Array, axis: int, *, values: bool = False, places: bool = False) -> tuple[Array, ...]:
+    """Give elements in order along an axis, which ones they are, of int64, or both; equal ones stay in their order."""
     m = package()
     if not x.size:
         return (x.copy(),) * values + (m.zeros(x.shape, dtype=np.int64, device=x.device),) * places
     moved = m.moveaxis(x, axis, -1)
-    found = sorting.sort_rows(in_order(moved.reshape(-1, x.shape[axis])), values=values, places=places)
+    found = handwritten.sort_rows(in_order(moved.reshape(-1, x.shape[axis])), values=values, places=places)
     return tuple([m.moveaxis(rows.reshape(moved.shape), -1, axis) for rows in found])
 
 
@@ -95,24 +80,25 @@ def nonzero(x: Array) -> tuple[Array, ...]:
     """Give the indices of elements that are not 0, along each axis; their number is read."""
     if not x.size:
         return tuple([package().empty(0, dtype=np.int64, device=x.device) for _ in x.shape])
-    return sorting.selected(in_order(x), "true")
+    return handwritten.selected(in_order(x), "true")
 
 
 def values_where(mask: Array, x: Array) -> Array:
     """Give the elements where a mask of the same shape is true, whose number is read."""
     if not x.size or x.itemsize not in _MOVED:
         return package().take(x.reshape(-1), nonzero(mask.reshape(-1))[0], mode="clip")
-    return sorting.selected(in_order(mask), "true", in_order(x))[0]
+    return handwritten.selected(in_order(mask), "true", in_order(x))[0]
 
 
 def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
     """Give values in order, the places of their first elements, which value each element is, and how many are each."""
     m = package()
-    found, order = order_along(x.reshape(-1), 0)
-    new = _begins(found)
+    found, order = order_along(x.reshape(-1), 0, values=True, places=True)
+    # Which elements in order differ from those before; each NaN does.
+    new = m.concat([m.ones(min(found.size, 1), dtype=np.bool_, device=found.device), found[1:] != found[:-1]])
     first = nonzero(new)[0]
     number = m.cumulative_sum(new, dtype=np.int64) - 1
-    back = places_along(order.astype(np.int32), 0)
+    (back,) = order_along(order.astype(np.int32), 0, places=True)
     ends = m.concat([first[1:], m.full(min(found.size, 1), found.size, dtype=np.int64, device=x.device)])
     named = [m.take(found, first, mode="clip"), m.take(order, first, mode="clip")] if found.size else [found, order]
     inverse = m.take(number, back, mode="clip") if found.size else number
@@ -121,14 +107,8 @@ def unique_of(x: Array) -> tuple[Array, Array, Array, Array]:
 
 def unique_values(x: Array) -> Array:
     """Give values in order, without repetition."""
-    found = sorted_along(x.reshape(-1), 0)
-    return sorting.selected(found, "new", found)[0] if found.size else found
-
-
-def _begins(found: Array) -> Array:
-    """Say of ordered elements which ones differ from those before; each NaN does."""
-    m = package()
-    return m.concat([m.ones(min(found.size, 1), dtype=np.bool_, device=found.device), found[1:] != found[:-1]])
+    (found,) = order_along(x.reshape(-1), 0, values=True)
+    return handwritten.selected(found, "new", found)[0] if found.size else found
 
 
 def in_order(x: Array) -> Array:

@@ -15,11 +15,9 @@ import numpy.typing as npt
 from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.atomics import combine_at, has_atomics
+from mdhnp.calls.handwritten import COUNTED, beginnings, combine_at, has_atomics, reach
 from mdhnp.calls.numpy_tier import NumpyFunction
 from mdhnp.calls.operands import addressable, fits
-from mdhnp.calls.reach import COUNTED, reach
-from mdhnp.calls.sorting import beginnings
 from mdhnp.cost import NumpyWork
 from mdhnp.frontend.array_adapted import package
 from mdhnp.frontend.ordering import has_kernels, in_order

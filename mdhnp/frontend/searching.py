@@ -1,6 +1,6 @@
 """Elements put in order, found and counted: sorting, searching, sets, as NumPy and the array API standard have them.
 
-The host computes them (`calls/host.py`), but kernels those of real numbers on devices with memory of their own.
+The host computes them (`calls/arrays.py`), but kernels those of real numbers on devices with memory of their own.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.opencl import adopted
-from mdhnp.calls.host import by_host
+from mdhnp.calls.arrays import by_host
 from mdhnp.frontend import ordering
 from mdhnp.frontend.indexing import take
 from mdhnp.frontend.manipulation import flip
@@ -45,7 +45,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     turned = descending and stable and x.dtype.kind not in "biu"  # so that equal ones, as zeros, stay in their order
     x = flip(x, axis=axis) if turned else x
     if ordering.has_kernels(x) and x.ndim:
-        found = ordering.sorted_along(x, normalize_axis_index(index(axis), x.ndim))
+        (found,) = ordering.order_along(x, normalize_axis_index(index(axis), x.ndim), values=True)
     else:
         seen = stable and x.dtype.kind not in "biu"  # integers that are equal are the same
         found = by_host(np.sort, x, axis=axis, kind="stable" if seen else None)
@@ -68,7 +68,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
 
 def _order(x: Any, axis: int, stable: bool) -> Any:
     if ordering.has_kernels(x) and x.ndim:
-        return ordering.places_along(x, normalize_axis_index(index(axis), x.ndim))
+        return ordering.order_along(x, normalize_axis_index(index(axis), x.ndim), places=True)[0]
     return by_host(np.argsort, x, axis=axis, kind="stable" if stable else None)
 
 

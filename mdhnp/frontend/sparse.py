@@ -19,8 +19,20 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, is_sparse, parts, unsupported
 from mdhnp.frontend.contraction import Functions, extents, sum_of_products
 from mdhnp.frontend.semirings import Semiring, check_types, combining
-from mdhnp.frontend.sparse_formats import ENTRY, WITHIN, Entries, Kind, Labels, Layout, Product, entries_of, like
-from mdhnp.frontend.sparse_scipys import by_scipy, is_scipys, scipys_function
+from mdhnp.frontend.sparse_formats import (
+    ENTRY,
+    WITHIN,
+    Entries,
+    Kind,
+    Labels,
+    Layout,
+    Product,
+    by_scipy,
+    entries_of,
+    is_scipys,
+    like,
+    scipys_function,
+)
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import Segment

@@ -1,16 +1,20 @@
-"""Rows of Arrays sorted, indices grouped, and elements selected, by kernels on the device that has them.
+"""Programs that are written by hand, on Arrays of a device with memory of its own.
 
-See `codegen/radix.py`, and `grouping.py` and `selection.py` in `codegen/opencl`.
+Rows are sorted, indices grouped, elements selected, or changed where indices say; and it is said how far indices reach.
+See `codegen/radix.py`, and `grouping.py`, `selection.py`, `reach.py` and `atomics.py` in `codegen/opencl`.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.runtime.layout import Layout
 
@@ -137,3 +141,96 @@ def computed(
 ) -> tuple[Any, ...]:
     """Give what a program makes of views of Arrays in C order: the views of new ones of these kinds."""
     return written(device, program, kinds(inputs), tuple(outputs), *arguments, **options).new(inputs)
+
+
+# How far indices reach: asked on the device once, for as long as they are not changed.
+
+#: Views and memories whose reach is remembered.
+_MOST = 128
+#: Elements that kernels count.
+COUNTED = 2**31 - 1
+_REACHED = np.dtype(np.uint64)
+
+
+class _Known(NamedTuple):
+    """The reach of a view, or of a part of a memory, at which change of that."""
+
+    of: "weakref.ref[Any]"
+    version: int
+    reach: int
+
+
+#: By a view's id, or by the address of the first element, which stands for one on the device, and the layout.
+_known: dict[int | tuple[int, tuple[int, ...], tuple[int, ...], str], _Known] = {}
+
+
+def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
+    """Give the least n for which an axis of n elements has all indices of a view, also those less than 0.
+
+    None where no kernel says: for elements that do not lie one after the other. The device is waited for, unless the
+    indices were asked for before, and their memory was not changed since.
+    """
+    resident = device.memory
+    version = resident.version(view)
+    known = _known.get(id(view))
+    if known is not None and known.of() is view and known.version == version:
+        return known.reach
+    key = (view.__array_interface__["data"][0], view.shape, view.strides, view.dtype.char)
+    memory, known = resident.lease_of(view), _known.get(key)
+    if known is not None and known.of() is memory and known.version == version:
+        reached = known.reach
+    else:
+        layout = Layout.of(view)
+        if not view.size or not layout.contiguous or view.size > COUNTED:
+            return None if view.size else 0
+        from mdhnp.codegen.opencl.reach import groups, reaching
+
+        outputs = [((groups(view.size, device.caps),), _REACHED)]
+        (largest,) = computed(device, reaching, (view,), outputs, view.dtype, view.size)
+        found = np.empty(largest.size, largest.dtype)  # a number of each work-group: few, and no second launch
+        resident.download_into(device, largest, found, device.queue)
+        reached = int(found.max()) + 1
+        _keep(key, _Known(weakref.ref(memory), version, reached))
+    _keep(id(view), _Known(weakref.ref(view), version, reached))
+    return reached
+
+
+def _keep(key: Any, known: _Known) -> None:
+    """Remember what was known last, as the last in line."""
+    _known.pop(key, None)
+    _known[key] = known
+    if len(_known) > _MOST:
+        with suppress(StopIteration, RuntimeError):  # other threads put some in, too
+            _known.pop(next(iter(_known)), None)
+
+
+# Elements changed where indices say, in any order.
+
+_ADDING = ("add", "subtract")
+_OPERATIONS, _TYPES = (*_ADDING, "maximum", "minimum"), ("i4", "u4", "f4")
+
+
+def has_atomics(operation: str, dtype: "np.dtype[Any]", device: "Device") -> bool:
+    """Whether a device changes elements of a type by an operation, by its name in NumPy, in one step."""
+    if dtype == np.float64:  # by an instruction of NVIDIA's, the only ones known to have subgroups
+        return operation in _ADDING and device.caps.subgroup > 0
+    return operation in _OPERATIONS and dtype in _TYPES
+
+
+def combine_at(operation: str, a: Array, indices: Array, values: Array) -> bool:
+    """Change rows of an Array where indices of the first axis say, each as often as it is named, in any order.
+
+    The Arrays are in C order, not empty and on one device with memory of its own; values are of the type of `a`, one
+    for each element of the rows that are named. False, and nothing is changed, where an index may be outside, or there
+    are too many for kernels.
+    """
+    device, shape = a.device, (indices.size, prod(a.shape[1:]), a.shape[0])
+    reached = reach(device, indices._view)
+    if reached is None or reached > a.shape[0] or max(values.size, a.shape[0]) > COUNTED or transfer.is_fixed(a):
+        return False
+    from mdhnp.codegen.opencl.atomics import combining
+
+    inputs, outputs, what = (indices._view, values._view), (a._view,), (operation, a.dtype, indices.dtype, shape)
+    written(device, combining, kinds(inputs), kinds(outputs), *what)(inputs, outputs)
+    transfer.changed(a)
+    return True
