@@ -13,7 +13,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 #: Environment variable that tells a process which other one it works for, that may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
@@ -129,6 +132,17 @@ class Process:
 
 process = Process()
 unforked = process.unforked
+
+
+@contextmanager
+def having(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
+    """Have a variable have a value inside of a block, in this thread or task; gives the value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -2,25 +2,20 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
+
+from mdhnp.process import having
 
 _collecting: ContextVar[list[str] | None] = ContextVar("mdhnp_warnings", default=None)
 
 
-@contextmanager
-def collected() -> Iterator[list[str]]:
+def collected() -> AbstractContextManager[list[str]]:
     """Have warnings in a block, and in threads that run in a copy of its context, collected and not issued.
 
     The stack of such a thread does not have the user's line: who began it issues them.
     """
-    texts: list[str] = []
-    token = _collecting.set(texts)
-    try:
-        yield texts
-    finally:
-        _collecting.reset(token)
+    return having(_collecting, list[str]())
 
 
 def warn(text: str) -> None:

@@ -235,8 +235,7 @@ def _is_too_large(h: Computation, device: Device) -> bool:
 
 def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: str) -> Kernels:
     h, device = request.mdhom, request.device
-    outputs = [Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs]
-    results = () if request.into else _outputs(h)
+    outputs, results = [*map(Layout.of_view, h.outputs)], () if request.into else _outputs(h)
     compiled = Executable(device, program, request.layouts, outputs, resident=request.mode.resident, results=results)
     schedules, origins = tuple(f.schedule for f in found), tuple(f.origin for f in found)
     return Kernels(h, (device,), why, schedules, origins, program, compiled, request.into, request.own)

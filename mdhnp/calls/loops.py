@@ -6,7 +6,6 @@ compute.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,7 +56,10 @@ def within_limit(call: "CallRequest", graph: Graph) -> Within | None:
     if any([0 in step.mdhom.extents for step in graph.steps]) or call.mode.schedules or call.mode.precision == "fixed":
         return None
     said = least_limit(call.mode.memory_limit, call.described.memory_limit)
-    limit = _default(call, graph) if said is None else said
+    limit = said
+    made = sum([v.element_bytes for step in graph.steps for v in step.mdhom.outputs])
+    if said is None and made > _FEW:  # part of what is free, if anybody knows
+        limit = int(_SHARE * _free(call)) or None
     if limit is None or (usual := limited(graph, inf).nbytes) <= limit:
         return None
     found = limited(graph, limit)
@@ -89,12 +91,6 @@ def described_loop(graph: Graph, loop: Loop) -> str:
     text = f"{loop.parts(graph)} parts of {loop.points} points along {loop.name(graph)}"
     part = part_of_steps(graph, loop, 0, loop.points).graph
     return text + "".join([f", in each {described_loop(part, inner)}" for inner in loop.inner])
-
-
-def _default(call: "CallRequest", graph: Graph) -> int | None:
-    """Give the limit where nobody says one: part of what is free; None where temporaries are few, or nobody knows."""
-    made = sum([v.element_bytes for step in graph.steps for v in step.mdhom.outputs])
-    return int(_SHARE * free) if made > _FEW and (free := _free(call)) else None
 
 
 def are_modest(call: "CallRequest", graph: Graph) -> bool:
@@ -187,52 +183,36 @@ def _joined(
 ) -> Callable[[Array | None, Region, Array], Array]:
     """Give what puts a part's result into its place, or adds it to the total; by kernels where arrays are views."""
     (view,) = h.outputs
-    if not call.mode.resident:
-        if reduced is None:
-            return partial(_put, maker([(view.shape, view.dtype)]))
+    if reduced is not None and call.mode.resident:
+        entry = _by_kernel(call, adding(h, reduced), into=False)
+        return lambda result, _, part: part if result is None else np.asarray(entry.run((result, part))[0])
+    if reduced is not None:
         operator = h.combine[reduced].operator
         assert operator is not None
         add = getattr(np, operator.ufuncs[0])
         return lambda result, _, part: part if result is None else add(result, part, out=result)
-    if reduced is not None:
-        step = adding(h, reduced)
-        return partial(_add_by_kernel, _by_kernel(call, step, into=False))
-    each = dict[tuple[int, ...], Entry]()
-    for _, _, region in parts:
-        step = placing(view, region)
-        each.setdefault(step.extents, _by_kernel(call, step, into=True))
-    (device,) = call.devices
-    return partial(_put_by_kernel, device.memory.maker(device, [(view.shape, view.dtype)]), each)
+    each, memory, device = dict[tuple[int, ...], Entry](), None, None
+    if call.mode.resident:
+        (device,) = call.devices
+        memory = device.memory
+        for step in [placing(view, region) for _, _, region in parts]:
+            each.setdefault(step.extents, _by_kernel(call, step, into=True))
+    outputs = [(view.shape, view.dtype)]
+    make: Callable[[], Sequence[Array]] = maker(outputs) if memory is None else memory.maker(device, outputs)
+
+    def put(result: Array | None, region: Region, part: Array) -> Array:
+        if result is None:
+            (result,) = make()
+        if each:
+            each[part.shape].run((part, result[region]))
+        else:
+            result[region] = part
+        return result
+
+    return put
 
 
 def _by_kernel(call: "CallRequest", h: MdHom, *, into: bool) -> Entry:
-    layouts = tuple(
-        [Layout(v.shape, tuple([v.dtype.itemsize * s for s in v.strides]), v.dtype.itemsize) for v in h.inputs]
-    )
-    begun = start(Request(call.function, h, layouts, call.devices, call.mode, into))
+    begun = start(Request(call.function, h, tuple(map(Layout.of_view, h.inputs)), call.devices, call.mode, into))
     assert begun is not None  # OpenCL is loaded, for arrays on a device
     return Entry(begun, None, tuple)
-
-
-def _put(make: Callable[[], Sequence[Array]], result: Array | None, region: Region, part: Array) -> Array:
-    if result is None:
-        (result,) = make()
-    result[region] = part
-    return result
-
-
-def _put_by_kernel(
-    make: Callable[[], Sequence[Array]], each: dict[tuple[int, ...], Entry], result: Array | None, region: Region,
-    part: Array,
-) -> Array:  # fmt: skip
-    if result is None:
-        (result,) = make()
-    each[part.shape].run((part, result[region]))
-    return result
-
-
-def _add_by_kernel(entry: Entry, result: Array | None, region: Region, part: Array) -> Array:
-    if result is None:
-        return part
-    (added,) = entry.run((result, part))
-    return np.asarray(added)

@@ -1,12 +1,12 @@
 """Who looks on: the plans and arrays of all calls made inside of a block, or what is called there."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from mdhnp.process import process
+from mdhnp.process import having, process
 
 #: Plans of a call, with their arrays.
 Observed = list[tuple[Any, Sequence[Any]]]
@@ -61,15 +61,14 @@ def observe() -> Iterator[Observed]:
     """
     global blocks  # noqa: PLW0603
     seen: Observed = []
-    token = _lists.set((*_lists.get(), seen))
     with _counting:
         blocks += 1
     try:
-        yield seen
+        with having(_lists, (*_lists.get(), seen)):
+            yield seen
     finally:
         with _counting:
             blocks -= 1
-        _lists.reset(token)
 
 
 @contextmanager
@@ -77,16 +76,14 @@ def calls() -> Iterator[list[Made]]:
     """Collect the calls of routines and of NumPy's functions made inside the block; outer blocks see them, too."""
     global learning  # noqa: PLW0603
     outer, made = _made.get(), list[Made]()
-    token, numbers = _made.set(made), _lifted.set(())
     with _counting:
         learning += 1
     try:
-        yield made
+        with having(_made, made), having(_lifted, ()):
+            yield made
     finally:
         with _counting:
             learning -= 1
-        _made.reset(token)
-        _lifted.reset(numbers)
         if outer is not None:
             outer += made
 
@@ -117,11 +114,6 @@ def lifted(number: Any, array: Any) -> None:
         _lifted.set((*_lifted.get(), (number, array)))
 
 
-@contextmanager
-def unseen() -> Iterator[None]:
+def unseen() -> AbstractContextManager[object]:
     """Keep calls of this thread made inside of the block from all blocks of :func:`observe` around it."""
-    token = _lists.set(())
-    try:
-        yield
-    finally:
-        _lists.reset(token)
+    return having(_lists, ())

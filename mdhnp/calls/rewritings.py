@@ -12,6 +12,7 @@ from mdhnp.calls.build import affordable
 from mdhnp.fusion.rewrite import ALL, Rewriting, on_gpu, rewriting_of
 from mdhnp.mdh import Graph
 from mdhnp.mdh.views import is_row_major
+from mdhnp.process import having
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.times import measured
 
@@ -35,12 +36,8 @@ _trying: ContextVar[_Trying | None] = ContextVar("mdhnp_trying", default=None)
 @contextmanager
 def trying(names: Mapping[Graph, str]) -> Iterator[dict[Graph, Device]]:
     """Have graphs be rewritten by rewritings of some names, others as usual; gives those that plans are made for."""
-    now = _Trying(names, {})
-    token = _trying.set(now)
-    try:
+    with having(_trying, _Trying(names, {})) as now:
         yield now.asked
-    finally:
-        _trying.reset(token)
 
 
 def chosen(written: Graph, usual: Graph, devices: Sequence[Device]) -> Graph:

@@ -95,7 +95,7 @@ class CallRequest:
     def layouts(self, graph: Graph) -> list[Layout]:
         """Give the layouts of all values."""
         made = [v for step in graph.steps for v in step.mdhom.outputs]
-        return [*[layout for layout, _ in self.arrays], *[_layout(v.shape, v.strides, v.dtype.itemsize) for v in made]]
+        return [*[layout for layout, _ in self.arrays], *map(Layout.of_view, made)]
 
     def _requests(self, graph: Graph) -> list[Request]:
         """Say what each step asks for."""
@@ -167,7 +167,9 @@ class CallRequest:
         """
         if self.mode.decides != "measurements":
             return None
-        missing = [r for r in requests if not r.empty and r.numpy is None and not _is_ready(r)]
+        ready = loading.kernels.ready
+        missing = [r for r in requests if not r.empty and r.numpy is None]
+        missing = [r for r in missing if not any([ready(r.on(device), "") for device in r.devices])]
         if not missing:
             return None
         usual = _for_numpy(self.described.graph, self.written)
@@ -267,14 +269,7 @@ def _numpy_seconds(graph: Graph) -> float:
     return sum([seconds_by_numpy(numpy_function(step.mdhom)) for step in least_work(graph).steps])
 
 
-def _is_ready(request: Request) -> bool:
-    return any([loading.kernels.ready(request.on(device), "") for device in request.devices])
-
-
-def _layout(shape: tuple[int, ...], strides: Sequence[int], size: int) -> Layout:
-    return Layout(shape, tuple([size * s for s in strides]), size)
-
-
 def contiguous_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
     """Give the layout that a C-contiguous array has in another shape."""
-    return layout if layout.shape == shape else _layout(shape, row_major(shape), layout.itemsize)
+    size = layout.itemsize
+    return layout if layout.shape == shape else Layout(shape, tuple([size * s for s in row_major(shape)]), size)

@@ -22,6 +22,7 @@ from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, 
 from mdhnp.distributed.routes import Route, copied_to, is_apart, route_to
 from mdhnp.distributed.spans import split
 from mdhnp.distributed.threads import named
+from mdhnp.process import having
 from mdhnp.runtime import relay, resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -51,12 +52,9 @@ _watching: ContextVar[tuple[list[Exchange], ...]] = ContextVar("mdhnp_exchanges"
 @contextmanager
 def watched() -> Iterator[list[Exchange]]:
     """Collect what calls made inside of a block exchange between devices."""
-    seen: list[Exchange] = []
-    token = _watching.set((*_watching.get(), seen))
-    try:
-        yield seen
-    finally:
-        _watching.reset(token)
+    found: list[Exchange] = []
+    with having(_watching, (*_watching.get(), found)):
+        yield found
 
 
 class Copy(NamedTuple):

@@ -3,13 +3,13 @@
 It must not know what is done.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-from mdhnp.process import process
+from mdhnp.process import having, process
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -76,14 +76,9 @@ def _done(device: Device, job: Callable[[], Any]) -> Any:
         return job()
 
 
-@contextmanager
-def calling(group: Group) -> Iterator[None]:
+def calling(group: Group) -> AbstractContextManager[Group]:
     """Have errors in a block name devices as a group labels them."""
-    token = _group.set(group)
-    try:
-        yield
-    finally:
-        _group.reset(token)
+    return having(_group, group)
 
 
 def _label(device: Device) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mdhnp.mdh.views import is_row_major
+from mdhnp.mdh.views import View, is_row_major
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Layout:
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Self:
         return cls(array.shape, array.strides, array.itemsize)
+
+    @classmethod
+    def of_view(cls, view: View) -> Self:
+        """Give the layout of an array that lies in memory as an MDH's view says."""
+        size = view.dtype.itemsize
+        return cls(view.shape, tuple([size * s for s in view.strides]), size)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what is kept below, which no other process could use."""
