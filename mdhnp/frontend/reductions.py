@@ -211,15 +211,9 @@ def _totals(name: str, operator: str, ufunc: np.ufunc, neutral: int, what: str, 
         example=f">>> {example}",
     )
     def function(
-        x: Any,
-        /,
-        axis: Axis = None,
-        *,
-        dtype: Any = None,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
+        x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: Any = False, initial: Any = None,
+        where: Any = True, schedule: Any = None,
+    ) -> Any:  # fmt: skip
         if where is not True or initial is not None:
             return masked(function, ufunc, x, axis, keepdims, where, initial, neutral, dtype=dtype)
         return _called(routine, x, axis, keepdims, dtype)
@@ -267,15 +261,9 @@ def _extremes(which: Extreme, ufunc: np.ufunc, what: str, example: str) -> Calla
         f"Give the {what} elements, as ``numpy.{which}`` does: NaN where there is one.", name=which, example=example
     )
     def function(
-        x: Any,
-        /,
-        axis: Axis = None,
-        *,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = True,
+        x: Any, /, axis: Axis = None, *, keepdims: Any = False, initial: Any = None, where: Any = True,
         schedule: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         if where is not True or initial is not None:
             return masked(function, ufunc, x, axis, keepdims, where, initial, initial)
         return _called(routine, x, axis, keepdims)
@@ -308,15 +296,9 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
 
     @_measured(what, name=name, example=f">>> {example}")
     def function(
-        x: Any,
-        /,
-        axis: Any = None,
-        *,
-        dtype: Any = None,
-        correction: Any = 0.0,
-        keepdims: Any = False,
-        where: Any = True,
-    ) -> Any:
+        x: Any, /, axis: Any = None, *, dtype: Any = None, correction: Any = 0.0, keepdims: Any = False,
+        where: Any = True, schedule: Any = None,
+    ) -> Any:  # fmt: skip
         if where is not True:
             return moment(name, x, axis, dtype, keepdims, where, correction)
         x = operand(x) if dtype is None else in_floats(x, dtype)
