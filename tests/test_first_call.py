@@ -64,7 +64,7 @@ OTHERS = {
 }
 
 #: What devices, layouts and files say of themselves.
-RECORDS = {"candidates", "is_array", "Layout.of", "load", "largest_array"}
+RECORDS = {"candidates", "is_array", "Layout.of", "Layout.of_view", "load", "largest_array"}
 
 TRACED = """
 import json, sys
