@@ -8,17 +8,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
-from mdhnp.calls.entry import Entry
+from mdhnp.calls.entry import Entry, Start
 from mdhnp.calls.indices import preparing, stand_ins
+from mdhnp.calls.numpy_tier import seconds_by_numpy
 from mdhnp.calls.operands import fallback, is_sparse, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Routine, described
 from mdhnp.calls.steps import CallRequest, at_precision
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
+from mdhnp.calls.undescribed import WORTH, Undescribed
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
@@ -123,7 +126,9 @@ def _first(
         return given.left_to_numpy(reason)
     key = key_of(given.what, place, mode, arrays)
     entry, epoch = store.recall(key)
-    if entry is None:
+    if entry is None and place == devices and (made := _undescribed(given, arrays, devices, mode, (key, epoch))):
+        entry = made
+    elif entry is None:
         try:
             planned = _planned(given, arrays, devices, mode if place == devices else mode.of_views)
         except NoDoublePrecision as error:
@@ -136,6 +141,29 @@ def _first(
         if not kept:
             return given.run(entry, arrays)
     return given.run(store.keep(key, entry, epoch, given.owners), arrays)
+
+
+def _undescribed(
+    given: _Arguments, arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode, place: tuple[Hashable, int]
+) -> Entry | None:
+    """Give the entry of a call that NumPy makes for now, kept at a place in the store; None of one to be described."""
+    routine: Routine = given.what[0]
+    chosen = mode.decides != "measurements" or mode.memory_limit is not None or any([d.several for d in devices])
+    if routine.brief is None or chosen or observe.blocks or config.debug:
+        return None
+    function = routine.brief(arrays, *given.what[1:])
+    if function is None or seconds_by_numpy(function) >= WORTH:
+        return None
+    layouts = [(a.dtype, a.shape, a.strides) for a in arrays]
+
+    def describe() -> Entry:
+        alike = tuple([as_strided(np.empty((), dtype), shape, strides) for dtype, shape, strides in layouts])
+        planned = _planned(given._replace(operands=()), alike, devices, mode)
+        assert not isinstance(planned, Described)  # OpenCL is not loaded for what takes so little
+        return store.replace(place[0], planned[0], place[1])
+
+    made = Undescribed(routine.name, function, describe)
+    return Entry(Start(made, made), None, None)
 
 
 def _planned(

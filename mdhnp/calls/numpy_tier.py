@@ -7,17 +7,19 @@ scans ufuncs (`ufuncs.py`). It must not know devices.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, takewhile
+from itertools import combinations, permutations, takewhile
 from math import inf, prod
 from os import cpu_count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mdhnp.calls.ufuncs import FAST, LARGE, MANY, ROW, by_ufuncs, einsum
 from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.subscripts import subscripts
+from mdhnp.mdh.views import row_major
 
 Compute = Callable[..., Any]
 
@@ -53,6 +55,26 @@ class NumpyFunction:
     work: NumpyWork
 
 
+class _Operand(NamedTuple):
+    """Of an array what an MDH's view says of it."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_bytes: int
+
+
+class _Einsum(NamedTuple):
+    """What the function for an einsum depends on beside its subscripts, as an MDH has it."""
+
+    inputs: tuple[_Operand, ...]
+    outputs: tuple[_Operand, ...]
+    points: int
+
+
+_Summed = MdHom | _Einsum
+
+
 def numpy_function(h: Computation) -> NumpyFunction | None:
     """Return the NumPy function that computes an MDH; None where there is none, and for what is fused."""
     one = h.last
@@ -84,20 +106,53 @@ def _suits_einsum(h: MdHom, text: str) -> bool:
     return row <= (ROW // 8 if dtype.kind == "c" else ROW)
 
 
+def einsum_function(
+    terms: Sequence[str], output: str, arrays: Sequence[npt.NDArray[Any]], *, all_at_once: bool
+) -> NumpyFunction | None:
+    """Return the function that computes an einsum of C-contiguous arrays, which takes less time than an MDH of it does.
+
+    None where there may be another one, or none, and of more than two operands that are to be multiplied all at once.
+    """
+    sizes: dict[str, int] = {}
+    pairs = [(c, n) for term, a in zip(terms, arrays, strict=True) for c, n in zip(term, a.shape, strict=True)]
+    if any([sizes.setdefault(c, n) != n or n == 0 or not c.isascii() for c, n in pairs]):
+        return None
+    shape, dtype = tuple([sizes[c] for c in output]), np.result_type(*arrays)
+    given = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
+    text, result = f"{','.join(terms)}->{output}", _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
+    h = _Einsum(given, (result,), prod(sizes.values()))
+    if len(terms) < 3:
+        return _matrix_product(h, text) or _by_einsum(h, text)
+    if len(terms) > 3 or all_at_once or dtype.char == "e":
+        return None
+    walked = min([_in_pairs(sizes, output, first, *others) for first, *others in permutations(terms)])
+    return _function(h, f'numpy.einsum("{text}")', _optimized(text), walked)
+
+
+def _in_pairs(sizes: Mapping[str, int], output: str, a: str, b: str, c: str) -> int:
+    """Return the points of a product of a product of the first two of three terms and the third one."""
+    each = {*a, *b}, {*a, *b}.intersection(output + c).union(c)
+    return sum([prod([sizes[label] for label in labels]) for labels in each])
+
+
+def _optimized(text: str) -> Compute:
+    return lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]
+
+
 def seconds_by_numpy(function: NumpyFunction | None) -> float:
     """Return the seconds that a function takes on a usual machine, within a factor of 3 or so; infinity for none."""
     return inf if function is None else numpy_seconds(function.work, _USUAL)[0]
 
 
 def _function(
-    h: MdHom, name: str, compute: Compute, walked: int, multiplied: int = 0, copied: int = 0
+    h: _Summed, name: str, compute: Compute, walked: int, multiplied: int = 0, copied: int = 0
 ) -> NumpyFunction:
     result = h.outputs[0].dtype
     moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
     return NumpyFunction(name, compute, NumpyWork(result.char, multiplied, walked, moved, copied * result.itemsize))
 
 
-def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
+def _by_einsum(h: _Summed, text: str) -> NumpyFunction:
     """Return an einsum whose result is new and C-contiguous; NumPy chooses the layout in which it is fastest."""
     terms, _, output = text.partition("->")
     dtype, sums = h.outputs[0].dtype, {*terms} - {*output, ","}
@@ -114,14 +169,14 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
     elif alone and _sums_come_first(h, terms, alone):
         compute, walked = _product_of_sums(terms, output, alone), _elements(h)
-    elif "," in terms and dtype.char in _BLAS and h.points >= _OPTIMIZED and (alone or _shrinks(h, terms, output)):
-        compute = lambda *arrays: np.asarray(_OPTIMIZED_EINSUM(text, *arrays), order="C")[()]  # noqa: E731
+    elif "," in terms and h.points >= _OPTIMIZED and (alone or (dtype.char in _BLAS and _shrinks(h, terms, output))):
+        compute = _optimized(text)
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
     return _function(h, f'numpy.einsum("{text}")', compute, walked)
 
 
-def _shrinks(h: MdHom, terms: str, output: str) -> bool:
+def _shrinks(h: _Summed, terms: str, output: str) -> bool:
     """Whether some two of several operands have a product with fewer elements than there are points.
 
     Else one einsum, which keeps no product, takes a fifth of the time of NumPy's pairs.
@@ -135,23 +190,24 @@ def _shrinks(h: MdHom, terms: str, output: str) -> bool:
     return len(each) > 2 and any([size(*pair) < h.points for pair in combinations(range(len(each)), 2)])
 
 
-def _extents(h: MdHom, terms: str) -> dict[str, int]:
+def _extents(h: _Summed, terms: str) -> dict[str, int]:
     return dict(zip(terms.replace(",", ""), [n for v in h.inputs for n in v.shape], strict=True))
 
 
-def _elements(h: MdHom) -> int:
+def _elements(h: _Summed) -> int:
     return sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
 
 
-def _is_read_once(h: MdHom, terms: str, output: str) -> bool:
+def _is_read_once(h: _Summed, terms: str, output: str) -> bool:
     """Whether one einsum takes less time than sums of operands before it: of real numbers, few points and long rows."""
     if h.outputs[0].dtype.kind == "c" or h.points >= 2 * _elements(h):
         return False
-    last = max(zip(terms.split(","), h.inputs, strict=True), key=lambda each: prod(each[1].shape))[0][-1:]
+    sizes = [prod(v.shape) for v in h.inputs]
+    last = max(zip(sizes, terms.split(","), strict=True), key=lambda each: each[0])[1][-1:]
     return terms.count(last) == 1 or last in output
 
 
-def _sums_come_first(h: MdHom, terms: str, alone: Sequence[str]) -> bool:
+def _sums_come_first(h: _Summed, terms: str, alone: Sequence[str]) -> bool:
     """Whether each operand of a product is to be summed before over the labels of no other one, `alone`.
 
     That must leave fewer points than there are elements, since an einsum of it does not call BLAS.
@@ -175,7 +231,7 @@ def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:
     return lambda *arrays: product(*[a if f is None else f(a) for f, a in zip(sums, arrays, strict=True)])
 
 
-def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
+def _matrix_product(h: _Summed, text: str) -> NumpyFunction | None:
     """Return the product of two operands as matrices, in stacks or not; None where an einsum is as good."""
     terms, _, output = text.partition("->")
     first, _, second = terms.partition(",")

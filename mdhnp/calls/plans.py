@@ -92,9 +92,14 @@ def host_counts() -> dict[str, int]:
     return {function: calls for function, (calls,) in list(_counts.items())}
 
 
+def counts_of(function: str) -> list[int]:
+    """Give the number of a function's calls that NumPy has computed, for who computes others to add to."""
+    return _counts.setdefault(function, [0])
+
+
 def count_host(function: str) -> None:
     """Count a call that has no plan, since what NumPy or SciPy computes takes less time than preparing one."""
-    _counts.setdefault(function, [0])[0] += 1
+    counts_of(function)[0] += 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class ByNumpy(Leaf):
     @classmethod
     def of(cls, request: Request, why: str) -> "ByNumpy":
         assert request.numpy is not None
-        return cls(request.mdhom, request.devices, why, request.numpy, _counts.setdefault(request.function, [0]))
+        return cls(request.mdhom, request.devices, why, request.numpy, counts_of(request.function))
 
     @property
     def host(self) -> tuple[Callable[..., Any], list[int]]:

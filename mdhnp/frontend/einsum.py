@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.numpy_tier import NumpyFunction, einsum_function
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse, sum_of_products
@@ -156,6 +157,14 @@ def _describe(
     return Described(mdhom, None, _seen(memory, kept, results), at_once=whole)
 
 
+def _brief(arrays: Sequence[Array], subscripts: str, optimize: Any, *others: Any) -> NumpyFunction | None:
+    """Give NumPy's function for a call without other arguments on arrays that are all C-contiguous."""
+    if others or "[" in subscripts or not all([a.flags.c_contiguous for a in arrays]):
+        return None
+    terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
+    return einsum_function(terms, kept, arrays, all_at_once=optimize not in (True, "auto"))
+
+
 def _seen(memory: str, kept: str, results: int) -> Callable[[Any], Any] | None:
     """Give what sees results with axes in one order as those with another one; None where that is how they are."""
     if memory == kept and results == 1:
@@ -226,7 +235,7 @@ def _asked(
     return Product("einsum", terms, kept, wanted, ring, order, casting, None if to is None else to[1])
 
 
-_EINSUM: Routine = Routine("einsum", _describe, _numpys, _converted, sparse_product(_asked))
+_EINSUM: Routine = Routine("einsum", _describe, _numpys, _converted, sparse_product(_asked), _brief)
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine(
     "einsum", lambda arrays, ring, *others: _describe(arrays, *others, ring=ring), None, _converted,

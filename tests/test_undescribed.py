@@ -1,0 +1,121 @@
+"""Brief einsums: NumPy makes them until describing them costs little beside what they have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import config
+from mdhnp.calls import loading, observe, undescribed
+from mdhnp.calls.plans import ByNumpy
+from mdhnp.calls.store import entries, forget
+from mdhnp.calls.undescribed import Undescribed
+
+#: Subscripts and shapes of calls of one array, of two and of three: with labels that one of them has alone, none in
+#: common, matrix products in stacks and transposed, whole sums, diagonals, without axes.
+BRIEF = [
+    ("ab->ba", (6, 7)), ("ab->", (6, 7)), ("aab->b", (5, 5, 3)), ("abc->cb", (3, 4, 5)), ("->", ()),
+    ("ab,bc->ac", (6, 7), (7, 8)), ("ab,cb->ca", (6, 7), (8, 7)), ("abc,acd->abd", (4, 5, 6), (4, 6, 7)),
+    ("ab,ab->a", (6, 7), (6, 7)), ("a,b->ba", (6,), (7,)), ("abd,bce->bdc", (8, 6, 74), (6, 19, 8)),
+    ("a,bc->a", (32,), (34, 340)), ("eab,abd->e", (44, 2, 29), (2, 29, 50)), (",a->a", (), (5,)),
+    ("ab,bc,cd->ad", (6, 7), (7, 8), (8, 9)), ("ab,ab,b->ba", (30, 40), (30, 40), (40,)),
+    ("...a,ab->...b", (3, 4), (4, 5)),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    forget()
+    with config(host="auto", tuning="off", fallback="numpy"):
+        yield
+    forget()
+
+
+def arrays(shapes: tuple[tuple[int, ...], ...], dtype: str) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [np.asarray(rng.integers(0, 4, shape)).astype(dtype) for shape in shapes]
+
+
+def plans() -> list[Any]:
+    return [entry.plan for entry in entries.values()]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i4", "?", "f2"])
+@pytest.mark.parametrize("case", BRIEF, ids=lambda case: case[0])
+def test_results_are_numpys(case: tuple[Any, ...], dtype: str) -> None:
+    text, *shapes = case
+    operands = arrays(tuple(shapes), dtype)
+    expected, before = np.einsum(text, *operands), mdhnp.host_counts().get("einsum", 0)
+    for _ in range(3):
+        found = mdhnp.einsum(text, *operands)
+        assert type(found) is type(expected if expected.shape else expected[()])
+        assert found.dtype == expected.dtype
+        assert found.flags.c_contiguous
+        np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype == "f2" else 1e-5)
+        assert not any([np.shares_memory(found, a) for a in operands])
+    if "..." not in text and (dtype != "f2" or len(operands) < 3):
+        assert [type(plan) for plan in plans()] == [Undescribed]
+        assert mdhnp.host_counts()["einsum"] == before + 3
+
+
+@pytest.mark.parametrize("shapes", [((6, 7), (7, 8)), ((500, 600), (600, 100))], ids=["compiled", "timed each"])
+def test_they_are_described_once_that_is_worth_it(
+    shapes: tuple[tuple[int, ...], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operands = arrays(shapes, "f4")
+    monkeypatch.setattr(undescribed, "WORTH", 1e3)
+    for _ in range(40):
+        found = mdhnp.einsum("ab,bc->ac", *operands)
+    assert [type(plan) for plan in plans()] == [Undescribed]
+    monkeypatch.setattr(undescribed, "WORTH", 0.0)
+    for _ in range(40):
+        np.testing.assert_allclose(mdhnp.einsum("ab,bc->ac", *operands), found, rtol=1e-5)
+    assert [type(plan) for plan in plans()] == [ByNumpy]
+
+
+def test_who_looks_on_sees_a_description() -> None:
+    operands = arrays(((6, 7), (7, 8)), "f4")
+    for _ in range(2):
+        mdhnp.einsum("ab,bc->ac", *operands)
+    with observe.observe() as seen:
+        found = mdhnp.einsum("ab,bc->ac", *operands)
+    assert [type(plan) for plan, _ in seen] == [ByNumpy]
+    assert [type(plan) for plan in plans()] == [ByNumpy]
+    np.testing.assert_allclose(found, operands[0] @ operands[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "settings"),
+    [
+        ("ab,bc->ac", ((6, 7), (7, 8)), {"host": "never"}),
+        ("ab,bc->ac", ((6, 7), (7, 8)), {"specialise": "always"}),
+        ("ab,bc->ac", ((6, 7), (7, 8)), {"memory_limit": 1 << 20}),
+        ("ab,bc->ac", ((6, 1), (7, 8)), {}),
+        ("ab,bc->ac", ((0, 7), (7, 8)), {}),
+        ("a,b,c,d->", ((6,), (7,), (7,), (8,)), {}),
+        ("ab,bc->ac", ((600, 700), (700, 800)), {}),
+    ],
+)
+def test_others_are_described_at_once(text: str, given: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    loading.load()
+    dtype = "i8" if given[0] == (600, 700) else "f4"  # which NumPy multiplies for a tenth of a second
+    with config(**settings):
+        mdhnp.einsum(text, *arrays(given, dtype))
+    assert not any([isinstance(plan, Undescribed) for plan in plans()])
+
+
+def test_another_memory_order_is_described() -> None:
+    a, b = arrays(((6, 7), (8, 7)), "f4")
+    found = mdhnp.einsum("ab,bc->ac", np.asfortranarray(a), b.T)
+    assert found.strides == np.einsum("ab,bc->ac", np.asfortranarray(a), b.T).strides
+    assert not any([isinstance(plan, Undescribed) for plan in plans()])
+
+
+@pytest.mark.parametrize("text", ["ab,bc->ad", "ab,bc->aa", "ab,b->a", "ab"])
+def test_errors_are_those_of_a_description(text: str) -> None:
+    with pytest.raises(ValueError, match=r"output|several times|axes|operands"):
+        mdhnp.einsum(text, np.ones((2, 3)), np.ones((3, 2)))
