@@ -24,6 +24,7 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.producers import declare_operand
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
+from mdhnp.codegen.scalar import applied
 from mdhnp.codegen.store import clipped, element_point, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
@@ -75,10 +76,9 @@ def emit_tiles(c: Context) -> None:
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
     with step_loops(c):
-        moving = any(c.moving(d) and c.chunk_begin(d) != ZERO for d in inner)
         shared = c.chunks > 1 if c.fixed else c.reduced_items > 1
-        per_tile = c.s.combine_on == "local" and (shared or moving)
-        total = reduce.declare(c, "acc", _nothing(c) if per_tile else None)
+        per_tile = c.s.combine_on == "local" and (shared or any(map(c.walks, inner)))
+        total = reduce.declare(c, "acc")
         lost = reduce.declare_lost(c, total, _compensated(c) if per_tile else ())
         watched = watch(c) if c.s.atom else None
         every = c.s.combine_every
@@ -86,10 +86,10 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         with _tiles(c, inner) as before:
             if per_tile and every == 1:
                 part = reduce.declare(c, "part")
-            if c.s.atom:
-                accumulate_products(c, part, watched, before)
-            else:
-                with _chunk(c):
+            with _chunk(c):
+                if c.s.atom:
+                    accumulate_products(c, part, watched, before)
+                else:
                     accumulate(c, part)
             if every > 1:
                 with c.build.when([Compare(before % every, "==", constant(every - 1))]):
@@ -106,17 +106,19 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         if c.fixed:
             work_items.across_items(c, total)
         total = reduce.flatten_lanes(c, total)
-        if not c.fixed and not per_tile:
+        if c.fixed and not per_tile:
+            _add_nothing(c, total)
+        elif not per_tile:
             work_items.across_items(c, total)
         (store_words if c.s.atom and are_words(c) else store_all)(c, total)
 
 
-def _nothing(c: Context) -> list[str] | None:
-    """Give literals with which a fixed order's sums of chunks begin: -0.0, which changes no sum; None for the usual."""
-    if c.fixed is None or c.fixed.compensated or c.h.operator is None or c.h.operator.identity is None:
-        return None
-    sums = float_sums(c.h)
-    return ["-0.0" if n in sums else literal for n, literal in enumerate(c.h.operator.identity)]
+def _add_nothing(c: Context, acc: Accumulators) -> None:
+    """Let no sum of a fixed order be -0.0, so that zeros may be added to it: what fills tiles, what it is added to."""
+    for values in acc.values:
+        for n in float_sums(c.h):
+            zero = reduce.start("0", values[n].dtype, values[n].lanes)
+            c.build.assign(values[n], applied("add", values[n], zero))
 
 
 def _put_identities(c: Context) -> None:
@@ -211,7 +213,7 @@ def _tile_to_output(c: Context) -> None:
 
 def _first_tile(c: Context) -> list[Compare]:
     """Conditions for the current local tile to be the first of what this nest reduces."""
-    own = [d for d in c.combined if c.moving(d) and d not in c.link.opened]
+    own = [d for d in c.combined if c.walks(d) and d not in c.link.opened]
     return [Compare(c.chunk_begin(d), "==", c.group_range(d)[0]) for d in own]
 
 
@@ -219,9 +221,14 @@ def _accumulated(c: Context) -> Accumulators:
     """One private tile's results of one local tile, combined across lanes and work-items."""
     acc = reduce.declare(c, "acc")
     with _chunk(c):
-        accumulate(c, acc)
+        if c.s.atom:
+            accumulate_products(c, acc, None, ZERO)
+        else:
+            accumulate(c, acc)
     acc = reduce.flatten_lanes(c, acc)
     work_items.across_items(c, acc)
+    if c.fixed:
+        _add_nothing(c, acc)
     return acc
 
 

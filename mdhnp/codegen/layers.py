@@ -86,7 +86,7 @@ def group_loops(
             begin, end = c.group_range(d)
             if d in moving and c.chunk(d) <= c.s.local_tile[d]:
                 loops.enter_context(tile_loop(c, d, moving))
-            elif d in moving and c.chunk_begin(d) != ZERO:  # of chunks
+            elif c.walks(d):
                 test = Compare(c.chunk_begin(d), "<", end)
                 loops.enter_context(c.build.loop(c.var(d, "k"), begin, test, c.chunk(d)))
         yield

@@ -148,6 +148,14 @@ class Nest:
         """Whether a work-group may walk over several local tiles of the dimension."""
         return self.general or self._tiles(d) > self.s.num_wg[d]
 
+    def walks(self, d: int) -> bool:
+        """Whether a work-group may combine several chunks of the dimension, one after the other."""
+        return self.general or -(-self.h.extents[d] // self._unit(d)) > self.s.num_wg[d]
+
+    def _unit(self, d: int) -> int:
+        """Points of which a work-group has all, or none."""
+        return max(self.chunk(d), self.s.local_tile[d])
+
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
         whole = not self.general and self.h.extents[d] % (self.own_points(d) * self.at_once(d)) == 0
@@ -306,15 +314,16 @@ class Nest:
         """Where the current local tile, or the chunk that it is a part of, begins."""
         if self.chunk(d) <= self.s.local_tile[d]:
             return self.at(d, "l")
-        return self.at(d, "k") if self.chunk(d) < self.h.extents[d] else ZERO
+        return self.at(d, "k") if self.walks(d) else self.group_range(d)[0]
 
     def group_range(self, d: int) -> tuple[Index, Index]:
         """Where a work-group's local tiles begin and end."""
         if not self.grouped(d):
             return ZERO, self.extent(d)
-        chunk = self._size(f"{self.h.names[d]}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
-        begin = self.at(d, "g") * chunk
-        return begin, least(begin + chunk, self.extent(d))
+        unit = self._unit(d)
+        points = self._size(f"{self.h.names[d]}_c", -(-self.h.extents[d] // (unit * self.s.num_wg[d])) * unit)
+        begin = self.at(d, "g") * points
+        return begin, least(begin + points, self.extent(d))
 
     @cached_property
     def copies(self) -> tuple[LocalCopy | None, ...]:

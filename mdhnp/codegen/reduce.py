@@ -64,9 +64,9 @@ def _beginning(c: Context) -> tuple[str, ...]:
     return op.identity or ("0",) * len(c.result_dtypes)
 
 
-def declare(c: Context, prefix: str, first: Sequence[str] | None = None) -> Accumulators:
-    """Declare accumulators that begin with `first`, by default what changes nothing."""
-    op, literals = c.h.operator, first or _beginning(c)
+def declare(c: Context, prefix: str) -> Accumulators:
+    """Declare accumulators that begin with what changes nothing."""
+    op, literals = c.h.operator, _beginning(c)
     assert op is not None
     seen = None
     if op.identity is None:

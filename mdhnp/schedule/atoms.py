@@ -67,7 +67,8 @@ class Atom:
     result: str
     #: The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
     values: tuple[str, ...]
-    #: Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
+    #: Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short. If not,
+    #: they are such a chain, from the first term to the last.
     rounds: bool
     instruction: str
     #: Multiply-adds in the time of one without the instruction, by times of products on one NVIDIA H200.

@@ -14,6 +14,7 @@ from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, MdHom, Rows, is_product, sized
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import READ_ONCE
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.check import is_legal
@@ -38,7 +39,7 @@ _BESIDE = 4
 _FEW = 32
 #: Work-groups a core, at most.
 _GROUPS = 16
-#: Work-groups of rows on a GPU's compute unit, at least: one reads while the other reduces.
+#: Work-groups on a GPU's compute unit, at least: one reads while the other reduces.
 _TOGETHER = 2
 #: Points of a row that a GPU's work-item has of long rows, and of short ones; work-items that keep a group busy, and
 #: the most of them; points of a work-item that are read before any is used.
@@ -79,16 +80,25 @@ def default(h: Computation, caps: DeviceCaps) -> Schedule:
 
 def _fixed_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield what the first candidates of any order are in the fixed order, as the cost model ranks them."""
-    free, able = replace(h, precision="highest"), replace(caps, atoms=())
-    access, near = AccessPattern(h), [*islice(candidates(free, able), _RANKED), fallback(h)]
+    free = replace(h, precision="highest")
+    able = replace(caps, atoms=tuple([name for name in caps.atoms if not ATOMS[name].rounds]))
+    access = AccessPattern(h)
+    near = [_undivided(h, s, caps) for s in (*islice(candidates(free, able), _RANKED), fallback(h))]
     # Without vectors more work-items share the sums of rows.
     near += [replace(s, vector_dim=-1, vector_width=1) for s in near if s.work_items > 1 and access.kept]
     found = [s for s in dict.fromkeys([in_fixed_order(h, s) for s in near]) if is_legal(h, s, caps)]
     # Of what takes as long by estimate more work-items are better, as many along each dimension.
     items = [(-s.work_items, max(s.num_wi, default=1)) for s in found]
     for *_, n in sorted(zip(seconds(access, found, caps), items, range(len(found)), strict=True)):
-        wide = [in_fixed_order(h, s) for s in with_vectors(access, found[n])]
+        wide = [in_fixed_order(h, s) for s in with_vectors(access, found[n], caps)]
         yield from [s for s in (*wide, found[n]) if is_legal(h, s, caps)]
+
+
+def _undivided(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule:
+    """Return the schedule with one work-group for each sum, where that makes enough of them."""
+    if prod(s.num_wg[d] for d in h.dims("cc")) >= _TOGETHER * caps.compute_units:
+        s = replace(s, num_wg=tuple([1 if d in h.combined else n for d, n in enumerate(s.num_wg)]))
+    return s
 
 
 def _rows_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:

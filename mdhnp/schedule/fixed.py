@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from mdhnp.mdh import Computation, MdHom, canonical, stages
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.accuracy import MOST_TILES, longest_chain
+from mdhnp.schedule.accuracy import MOST_TILES, READ_ONCE, longest_chain
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import Schedule, even_groups, require, tile_counts
 
 #: Bytes of the accumulators that add up one chunk, where neighbouring terms lie in memory as neighbours.
@@ -72,9 +73,11 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
     """Return the schedule of the fixed order that leaves as much as possible of another one as it is."""
     o, combined = order(h), h.combined
     last, items, wanted = combined[-1], s.num_wi, s
+    apart = _are_apart(h, o, s)
     for d in range(h.rank):
         if d in combined:
-            s = s.at(d, num_wg=o.parts if d == o.longest else 1, num_wi=1, local_tile=o.chunk[d], private_tile=1)
+            groups = -(-h.extents[d] // o.chunk[d]) if apart else o.parts if d == o.longest else 1
+            s = s.at(d, num_wg=groups, num_wi=1, local_tile=o.chunk[d], private_tile=1)
         elif d == s.vector_dim and o.lanes > 1:
             s = s.at(d, private_tile=max(s.private_tile[d] // s.vector_width, 1))
     if o.lanes > 1:
@@ -84,14 +87,20 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
         s = replace(s.at(last, num_wi=o.lanes // width, private_tile=width), vector_dim=last, vector_width=width)
     elif s.vector_dim not in h.dims("cc"):
         s = replace(s, vector_dim=-1, vector_width=1)
-    s = replace(s, combine_on="local", combine_every=1, stages=1, atom="", atom_dims=(), second=None)
+    s = replace(s, combine_on="local", combine_every=1, stages=1, second=None)
+    if s.atom and (s.atom_dims[2] != last or ATOMS[s.atom].rounds):
+        s = replace(s, atom="", atom_dims=())
     if wanted.work_items > 1:
         s = _shared(h, o, s, wanted)
-    alone = o.compensated or s.num_wi[last] > 1 or (o.chunks == 1 and wanted.results != "global")
+    one = o.chunks == 1 or apart
+    alone = o.compensated or s.num_wi[last] > 1 or (one and wanted.results != "global")
     s = replace(s, results="private" if alone else "global")
     waits = s.results == "global" and all([s.local_tile[d] == o.chunk[d] for d in combined])
+    grown = prod(max(s.local_tile[d] // wanted.local_tile[d], 1) for d in combined) if _copies(h, s) else 1
+    widest = max(h.dims("cc"), key=lambda d: s.local_tile[d], default=-1)
     for d in h.dims("cc"):
         step, tile = s.step(d), s.local_tile[d]
+        tile = tile if d != widest or grown == 1 else max(tile // (grown * step), 1) * step  # copies stay as large
         whole = waits and (tile == h.extents[d] or tile % step == 0)
         s = s.at(d, local_tile=tile if whole else min(step, h.extents[d]))
         every = wanted.num_wg[d] == tile_counts(h.extents, wanted.local_tile)[d] and wanted.work_items > 1
@@ -102,15 +111,29 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
     return replace(s, local_order=local, global_order=outer)
 
 
+def _are_apart(h: MdHom, o: Order, s: Schedule) -> bool:
+    """Whether each chunk is a work-group's, as the wanted schedule shares sums and copied tiles of them.
+
+    The kernel that follows adds them up one after the other: so many are one chunk of its sums.
+    """
+    shares = _copies(h, s) and any([s.num_wg[d] > 1 for d in h.combined])
+    kept = prod(h.extents[d] for d in h.dims("cc"))
+    return shares and kept > 1 and not o.compensated and 1 < o.chunks <= READ_ONCE
+
+
+def _copies(h: MdHom, s: Schedule) -> bool:
+    """Whether inputs that move with the reduction are copied to local memory."""
+    copied = [v for v, copy in zip(h.inputs, s.local_copies, strict=True) if copy is not None]
+    return any([v.depends_on(d) for v in copied for d in h.combined])
+
+
 def _shared(h: MdHom, o: Order, s: Schedule, wanted: Schedule) -> Schedule:
     """Return the schedule with several work-items, as the wanted one has them.
 
     They share a chunk, whose points they copy tile by tile, or have a chunk each, of which they read some points ahead.
     """
     last, split = h.combined[-1], next((d for d in h.combined if o.chunk[d] > 1), h.combined[-1])
-    moved = AccessPattern(h).depends
-    copied = any([c and not moved[n].isdisjoint(h.combined) for n, c in enumerate(s.local_copies)])
-    each = s.num_wi[last]
+    copied, each = _copies(h, s), s.num_wi[last]
     if copied and o.parts == 1:
         turn = o.lanes if split == last else 1  # of the accumulators, with whose first one each tile begins
         inside = prod(o.chunk.values()) // o.chunk[split] * turn
@@ -179,8 +202,10 @@ def _chunk(h: MdHom, lanes: int) -> dict[int, int]:
     """Points of the chunks that are added up without compensation, in each combined dimension; the last is filled."""
     whole = {*h.dims("ps"), *(s.dim for s in h.segments)}
     tile, left = {}, longest_chain(h)
-    if lanes == 1 and _is_once(h):  # rows of a matrix: few at a time, so that a cache keeps what lies beside each other
-        left = min(max(_FEW, -(-prod(h.extents[d] for d in h.combined) // MOST_TILES)), left)
+    terms = prod(h.extents[d] for d in h.combined)
+    if lanes == 1 and terms > READ_ONCE and _is_once(h):
+        # Of many rows of a matrix few at a time, so that a cache keeps what lies beside each other.
+        left = min(max(_FEW, -(-terms // MOST_TILES)), left)
     for d in reversed(h.combined):
         terms = left * (lanes if d == h.combined[-1] else 1)
         tile[d] = h.extents[d] if d in whole else min(h.extents[d], terms)

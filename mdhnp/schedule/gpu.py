@@ -22,6 +22,8 @@ from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups
 _WARP = 32
 #: Points of a sum in a tile that is read in vectors.
 _DEEP = 16
+#: Work-items a compute unit, of which half are enough.
+_MANY = 1024
 #: Bytes that a bank of local memory gives at a time.
 _WORD = 4
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
@@ -63,12 +65,12 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
     return replace(s, combine_on="local") if ordered or not chain_is_short(h, s) else s
 
 
-def with_vectors(access: AccessPattern, s: Schedule) -> Iterator[Schedule]:
+def with_vectors(access: AccessPattern, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield what a product of shared tiles is with vectors along what is written, and tiles that are copied ahead.
 
     Reading tiles takes as long as multiplying: 4096 x 4096 on an H200 takes 3.2 ms, by single elements 6.2.
     """
-    if s.work_items == 1 or access.sides is None or None in s.local_copies:
+    if s.work_items == 1 or s.atom or access.sides is None or None in s.local_copies:
         return
     (x, y), width = (side.written for side in access.sides), WIDEST // access.itemsize
     inner = max(access.combined, key=lambda d: s.local_tile[d])
@@ -79,7 +81,8 @@ def with_vectors(access: AccessPattern, s: Schedule) -> Iterator[Schedule]:
     padded = [replace(copy, pad=width * across) for across, copy in copies]
     s = replace(s, vector_dim=x, vector_width=width, local_copies=tuple(padded), stages=2)
     s = s.at(inner, local_tile=min(_DEEP, access.h.extents[inner]))
-    if s.num_wi[y] % 2 == 0 and s.private_tile[y] * s.private_tile[x] == MOST_POINTS:
+    many = s.work_groups * s.work_items >= _MANY * caps.compute_units
+    if many and width == 4 and s.num_wi[y] % 2 == 0 and s.private_tile[y] * s.private_tile[x] == MOST_POINTS:
         yield s.at(y, num_wi=s.num_wi[y] // 2, private_tile=2 * s.private_tile[y])
     yield s
 

@@ -127,15 +127,21 @@ def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[tuple[Facto
 
 
 def allowed(h: MdHom) -> tuple[Atom, ...]:
-    """Return the instructions whose products are as exact as an MDH asks for, on any device."""
+    """Return the instructions whose products are as exact as an MDH asks for, on any device.
+
+    In a fixed order those that round each sum as a multiply-add does, the first term first: of a product a point.
+    """
     found = [p for some in products(h) or () for p in some]
     types = {h.inputs[number].dtype.name for p in found for number, _ in (p.left, p.right)}
     result, *others = {t.name for t in h.scalar.dtypes}
     negated = any(p.negated for p in found)
-    if not found or others or any(p.bytes for p in found) or h.precision == "fixed":
+    if not found or others or any(p.bytes for p in found):
+        return ()
+    if h.precision == "fixed" and (negated or len(found) > len(h.scalar.results) or h.finish is not None):
         return ()
     able = [atom for atom in ATOMS.values() if not negated or atom.packed == 1]
     able = [atom for atom in able if not atom.wide or atom.packed == 1 or len(found) == 1]
+    able = [atom for atom in able if not atom.rounds or h.precision != "fixed"]
     return tuple(atom for atom in able if types <= atom.held(h.precision) and _summed(result, atom))
 
 
