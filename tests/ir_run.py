@@ -245,7 +245,10 @@ def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
     for matrix, fragment, held in zip(whole, (atom.a, atom.b, atom.c), (a, b, c), strict=True):
         matrix[elements(fragment)] = held
     left, right, total = whole
-    exact = total + left @ right.T
+    if atom.double:  # a chain of multiply-adds: of products of 53 bits or less, which tests of bits have
+        exact = np.add.accumulate([total, *(left.T[:, :, None] * right.T[:, None, :])])[-1]
+    else:
+        exact = total + left @ right.T
     result = (exact.astype(np.int64) if atom.result == "int32" else exact).astype(atom.result)
     if atom.rounds:  # the unit cuts off what does not fit
         too_far = np.abs(result.astype(np.float64)) > np.abs(exact)

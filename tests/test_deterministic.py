@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matrices import run_in_ir
+from schedules import MATRICES
 from several import KINDS, cut_always, groups
 
 import mdhnp
@@ -22,8 +24,9 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.default import candidates
+from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
+from mdhnp.schedule.gpu import product_candidates
 from mdhnp.tuning.search.space import sample, schedule
 
 RNG = np.random.default_rng(0)
@@ -31,6 +34,7 @@ A, B = RNG.standard_normal((137, 311)).astype(np.float32), RNG.standard_normal((
 V, D = RNG.standard_normal(300_007).astype(np.float32), RNG.standard_normal(200_001)
 C = (RNG.standard_normal((40, 50)) + 1j * RNG.standard_normal((40, 50))).astype(np.complex64)
 T = RNG.standard_normal((9, 20_000)).astype(np.float32)
+L, M = RNG.standard_normal((41, 1700)), RNG.standard_normal((1700, 35))
 
 #: Calls, and the first digits of a hash of their results.
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -40,6 +44,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "complex product": (lambda: mdhnp.matmul(C, C.T), "038975ab49b9"),
     "three operands": (lambda: mdhnp.einsum("ij,jk,kl->il", A, B, B.T), "e55e7f97b0f6"),
     "long sums of few results": (lambda: mdhnp.matmul(T, T.T), "f56257a0426b"),
+    "product of long rows": (lambda: mdhnp.matmul(L.astype(np.float32), M.astype(np.float32)), "92da1eec64d2"),
+    "product of long rows of doubles": (lambda: mdhnp.matmul(L, M), "fa73528b57e5"),
     "sum": (lambda: mdhnp.einsum("i->", V), "01899ae1002e"),
     "dot of doubles": (lambda: mdhnp.dot(D, D), "ac2c148f02fe"),
     "sum of columns": (lambda: mdhnp.einsum("ij->j", A), "f45d45be6b5a"),
@@ -139,6 +145,31 @@ def test_bits_are_those_of_gpus(device: Device, name: str) -> None:
         with mdhnp.config(schedule=chosen):
             assert bits(call) == pinned, chosen
     assert name == "scan" or any([s.work_items > 1 for found in near for s in found])
+
+
+@pytest.mark.parametrize("shape", ((40, 24, 1040), (33, 19, 37), (64, 48, 600)))
+def test_bits_are_those_of_matrix_instructions(shape: tuple[int, int, int]) -> None:
+    """Of float64, whose sums they round as multiply-adds do: run in the IR, for factors with few bits."""
+    rows, columns, terms = shape
+    a, b = (RNG.standard_normal(s).astype(np.float32).astype(float) for s in ((rows, terms), (terms, columns)))
+    expected = mdhnp.matmul(a, b)
+    h = mdhnp.explain(mdhnp.matmul, a, b).launches[0].mdhom
+    free = product_candidates(replace(h, precision="highest"), MATRICES, 40)[::11]
+    whole = [s.at(2, num_wg=1) for s in free]
+    found = [s for s in dict.fromkeys([in_fixed_order(h, s) for s in (*free, *whole)]) if is_legal(h, s, MATRICES)]
+    for s in found:
+        assert np.array_equal(run_in_ir(h, [a, b], s, MATRICES)[0], expected), s
+    assert len([s for s in found if s.atom]) > 2
+    assert {s.results for s in found} == ({"private", "global"} if terms > 512 else {"private"})
+
+
+def test_copies_are_no_larger_than_those_of_any_order(device: Device) -> None:
+    """Where a chunk is longer than the tile that is wanted, the other dimensions' tiles are smaller."""
+    (stage,) = staged(
+        mdhnp.explain(mdhnp.matmul, np.ones((64, 4096), np.float32), np.ones((4096, 4096), np.float32)).launches[0]
+    )
+    found = default(stage.mdhom, replace(device.caps, kind="cpu", local_memory=1 << 18))
+    assert found.work_groups > 1 and found.vector_width > 1
 
 
 def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

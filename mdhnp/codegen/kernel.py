@@ -87,10 +87,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             if per_tile and every == 1:
                 part = reduce.declare(c, "part")
             with _chunk(c):
-                if c.s.atom:
-                    accumulate_products(c, part, watched, before)
-                else:
-                    accumulate(c, part)
+                accumulate(c, part, watched, before)
             if every > 1:
                 with c.build.when([Compare(before % every, "==", constant(every - 1))]):
                     _add_tile(c, total, part, lost)
@@ -221,10 +218,7 @@ def _accumulated(c: Context) -> Accumulators:
     """One private tile's results of one local tile, combined across lanes and work-items."""
     acc = reduce.declare(c, "acc")
     with _chunk(c):
-        if c.s.atom:
-            accumulate_products(c, acc, None, ZERO)
-        else:
-            accumulate(c, acc)
+        accumulate(c, acc)
     acc = reduce.flatten_lanes(c, acc)
     work_items.across_items(c, acc)
     if c.fixed:
@@ -301,8 +295,14 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
     return place
 
 
-def accumulate(c: Context, acc: Accumulators) -> None:
-    """Run the reduction of one local tile, without checks where the private tile lies inside, else with them."""
+def accumulate(c: Context, acc: Accumulators, watched: Register | None = None, before: Index = ZERO) -> None:
+    """Run the reduction of one local tile, `before` which so many were, and watch the factors that an instruction has.
+
+    Without an instruction there are no checks where the private tile lies inside.
+    """
+    if c.s.atom and not c.uncopied:
+        accumulate_products(c, acc, watched, before)
+        return
     moving = [d for d in c.ragged if any(v.depends_on(d) for v in c.direct)]
     c.build.either(
         [*steps_inside(c, moving), *reads_inside(c, step_spans(c))],
