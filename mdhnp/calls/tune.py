@@ -1,7 +1,6 @@
 """Tunes a call: has each of its stages tuned, and lets later calls look up what was found."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
@@ -56,7 +55,6 @@ class Tuning:
         self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
-        self._counts = Counter[Key]()  # how often each came
         self._stopped = False
         self._unnamed: ValueError | None = None  # of the first stage that has not the fields of the space
         if not isinstance(budget, int | float):
@@ -67,12 +65,10 @@ class Tuning:
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
         self._how, self._space = (budget, evaluations, seed, progress, beside, abort, described), space
 
-    def tune(self, requests: Iterable[Request], count: int = 1) -> None:
-        """Tune stages that were not seen before, of a call that comes so often; measure the requests beside NumPy."""
+    def tune(self, requests: Iterable[Request]) -> None:
+        """Tune stages that were not seen before, and measure the requests beside NumPy."""
         for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
-            key = key_of(h, device)
-            self._counts[key] += count
-            if not self._has_names(h) or self._stopped or key in self.keys:
+            if not self._has_names(h) or self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device
             tuned, self._stopped = tune_stage(h, device, *self._how)
@@ -106,8 +102,7 @@ class Tuning:
             families.setdefault((key.family, self.keys[key]), []).append(key)
         for (_, device), keys in families.items():
             if len(keys) > 1 and not self._stopped:
-                found, counts = [self.found[key] for key in keys], [self._counts[key] for key in keys]
-                shared = share(found, counts, device, self._how[0], self._how[2])
+                shared = share([self.found[key] for key in keys], device, self._how[0], self._how[2])
                 self.found |= zip(keys, shared, strict=True)
 
     def tune_rewritings(self, call: Callable[[], Any], graph: Graph, device: Device) -> None:
@@ -184,13 +179,12 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     args="Its arguments. The call itself runs once, as always; with ``out=`` it writes there.",
     kwargs="Its arguments by keyword.",
     calls="sequence of callable, or callable, optional: Several calls, in place of `function`: functions without "
-    "arguments, as ``partial(mdhnp.matmul, a, b)``; one that comes twice counts twice. With `sizes`, a function that "
-    "makes such a call of sizes.",
-    sizes="mapping or sequence, optional: Which sizes come, and how often. By the name of an argument of `calls` what "
-    "it is drawn from: a range or list (each as often), a pair (least, most), whose logarithm is uniformly "
-    "distributed, a distribution as of ``scipy.stats``, or a number that it always is. Or a sample: sizes that were "
-    "observed, each a tuple of arguments.",
-    draws="int: How many sizes are drawn and tuned; of a sample so many different ones.",
+    "arguments, as ``partial(mdhnp.matmul, a, b)``. With `sizes`, a function that makes such a call of sizes.",
+    sizes="mapping or sequence, optional: Which sizes come. By the name of an argument of `calls` what it is drawn "
+    "from: a range or list, of which each number is as likely, a pair (least, most), between which the logarithm is "
+    "uniformly distributed, or a distribution as of ``scipy.stats``. Or a sample: sizes that were observed, each a "
+    "tuple of arguments.",
+    draws="int: How many different sizes are drawn and tuned.",
     budget="float: Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes "
     "that are tuned together each takes twice as many again, at most, to be timed by what was found for the others.",
     evaluations="int: Most schedules to measure for each stage; those timed again at the end do not count.",
@@ -251,11 +245,11 @@ def tune(
     tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique)
     with use(team[0]) if team else nullcontext():
         try:
-            for call, count in each:
+            for call in each:
                 forget()  # what was rewritten before is to be seen again
                 with trying({}) as graphs:
                     requests = requests_of(call, "tune")
-                tuning.tune(requests, count)
+                tuning.tune(requests)
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
             tuning.require_found()
@@ -271,33 +265,30 @@ def tune(
 
 def _calls(
     function: Any, args: Sequence[Any], kwargs: dict[str, Any], calls: Any, sizes: Any, draws: int, seed: int
-) -> Iterable[tuple[Callable[[], Any], int]]:
-    """Give what is to be tuned, one call or several, and how often each comes; those of sizes are made one by one."""
+) -> Iterable[Callable[[], Any]]:
+    """Give what is to be tuned, one call or several; those of sizes are made one after the other."""
     if calls is None:
         if not callable(function):
             missing = "and none is given" if function is None else f"not {function!r:.80}"
             raise TypeError(f"tune: takes a function and its arguments, as tune(matmul, a, b), or calls=, {missing}")
         if sizes is not None:
             raise TypeError("tune: sizes: are those of calls=, a function that makes calls of them, and none is given")
-        return [(partial(function, *args, **kwargs), 1)]
+        return [partial(function, *args, **kwargs)]
     if function is not None or args or kwargs:
         raise TypeError("tune: takes a function with its arguments, or calls, not both")
     if sizes is not None:
         if not callable(calls):
             raise TypeError(f"tune: calls: takes a function that makes calls of sizes, not {calls!r:.80}")
-        return _made(calls, sizes, drawn(sizes, draws, seed))
+        rows = drawn(sizes, draws, seed)
+        if isinstance(sizes, Mapping):
+            return (_callable(calls(**dict(zip(sizes, row, strict=True)))) for row in rows)
+        return (_callable(calls(*row)) for row in rows)
     if not isinstance(calls, Iterable):
         raise TypeError(f"tune: calls: takes a list of functions without arguments, not {calls!r:.80}")
-    each = [(_callable(call), 1) for call in calls]
+    each = [*map(_callable, calls)]
     if not each:
         raise ValueError("tune: calls: is empty")
     return each
-
-
-def _made(make: Any, sizes: Any, drawn: Mapping[tuple[Any, ...], int]) -> Iterator[tuple[Callable[[], Any], int]]:
-    for values, count in drawn.items():
-        call = make(**dict(zip(sizes, values, strict=True))) if isinstance(sizes, Mapping) else make(*values)
-        yield _callable(call), count
 
 
 def _callable(call: Any) -> Callable[[], Any]:

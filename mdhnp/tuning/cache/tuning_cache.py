@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -86,7 +86,7 @@ class TuningCache:
     def nearest(self, key: Key, limit: int | None = 3) -> list[tuple[Key, BestSchedule]]:
         """Give entries of the same family, device and generator: the key's own first, then those of similar extents.
 
-        They are ordered by the sum of ``|log(extent ratio)|`` over the dimensions.
+        They are ordered by :func:`distance`.
         """
         group = (key.family, key.device, key.generator)
         condition = "family = ? AND device = ? AND generator = ?"
@@ -94,7 +94,7 @@ class TuningCache:
         own = self._read("entry", condition, group)
         found = shipped | {k: row for row in own if (k := _key(row)) is not None}
         comparable = [k for k in found if len(k.extents) == len(key.extents)]
-        comparable.sort(key=lambda k: (k != key, _distance(k.extents, key.extents), k.exact))
+        comparable.sort(key=lambda k: (k != key, distance(k.extents, key.extents), k.exact))
         entries = ((k, e if isinstance(e := found[k], BestSchedule) else _content(e, read_entry)) for k in comparable)
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
@@ -314,5 +314,6 @@ def _describe(row: Row) -> str:
     return f"family {row[0]}, extents {row[1]}, device {row[3]}"
 
 
-def _distance(a: tuple[int, ...], b: tuple[int, ...]) -> float:
+def distance(a: Sequence[int], b: Sequence[int]) -> float:
+    """Give how far extents are from others: the sum of ``|log(extent ratio)|`` over the dimensions."""
     return sum(abs(math.log(max(m, 1) / max(n, 1))) for m, n in zip(a, b, strict=True))

@@ -1,12 +1,11 @@
 """A few schedules for a family of sizes: which of those that were found for some of them serve all, and where.
 
 Draws sizes from distributions. Takes stages that differ in extents and were tuned each for itself. What was found for
-one is moved to the extents of all others and timed there, by turns. Few that are fast on average are kept: sizes that
-nobody tuned take the one that is the fastest at the nearest size that was.
+one is moved to the extents of all others and timed there, by turns. Sizes that nobody tuned take the one that is the
+fastest about the nearest size that was.
 """
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log
@@ -20,41 +19,34 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import moved
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.tuning_cache import distance
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.team import Team
 from mdhnp.tuning.measure.turns import is_faster
 from mdhnp.tuning.search.session import Tuned, team_of
 
-#: Schedules besides the default ones, at most, and how many times as fast each makes a call on average, at least.
-_MOST, _WORTH = 3, 1.05
+#: How many times as fast as the default a schedule must be at a size and at those near to it.
+_WORTH = 1.05
 #: Rounds by turns, and how many times the fastest one's time those take at most that take part.
 _ROUNDS, _CLOSE = 30, 1.5
 
 
-def drawn(sizes: Any, draws: int, seed: int) -> Counter[tuple[Any, ...]]:
-    """Draw arguments of a function of sizes, and count each: of an observed sample so many different ones.
-
-    Takes what :func:`mdhnp.tune` takes.
-    """
+def drawn(sizes: Any, draws: int, seed: int) -> list[tuple[Any, ...]]:
+    """Draw different arguments of a function of sizes from what :func:`mdhnp.tune` takes: so many, or all there are."""
     if not hasattr(draws, "__index__"):
         raise TypeError(f"tune: draws: takes a whole number, not {draws!r:.80}")
     if draws < 1:
         raise ValueError(f"tune: draws: takes 1 or more, not {draws}")
     rng = np.random.default_rng(seed)
     if isinstance(sizes, Mapping) and sizes:
-        return Counter(zip(*[_values(name, of, draws, rng) for name, of in sizes.items()], strict=True))
+        return [*dict.fromkeys(zip(*[_values(name, of, draws, rng) for name, of in sizes.items()], strict=True))]
     try:
         sample = np.asarray(sizes)
     except ValueError:  # of different lengths
         sample = np.empty(0)
     if sample.dtype.kind not in "iu" or sample.ndim not in (1, 2) or not sample.size:
         raise TypeError(f"tune: sizes: takes distributions by name, or a list of tuples of numbers, not {sizes!r:.80}")
-    found = Counter[tuple[Any, ...]]()
-    for row in rng.permutation(sample.reshape(len(sample), -1)).tolist():
-        if tuple(row) not in found and len(found) == draws:
-            break
-        found[tuple(row)] += 1
-    return found
+    return [*dict.fromkeys(map(tuple, rng.permutation(sample.reshape(len(sample), -1)).tolist()))][:draws]
 
 
 def _values(name: str, of: Any, draws: int, rng: np.random.Generator) -> list[Any]:
@@ -73,10 +65,10 @@ def _values(name: str, of: Any, draws: int, rng: np.random.Generator) -> list[An
     raise TypeError(f"tune: sizes: {name}: takes a range, a list, a pair (least, most) or what has rvs, not {of!r:.80}")
 
 
-def share(found: Sequence[Tuned], counts: Sequence[int], device: Device, budget: float, seed: int) -> list[Tuned]:
+def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> list[Tuned]:
     """Choose what sizes near to those of some stages take, of what was found for these, and keep it.
 
-    Each size counts as often as it comes, and takes twice `budget` seconds at most, but for starting processes.
+    Each size takes twice `budget` seconds at most, but for starting processes.
     """
     tried = [
         [default(t.mdhom, device.caps), *(moved(t.mdhom, o.schedule, o.mdhom.extents, device.caps) for o in found)]
@@ -84,15 +76,9 @@ def share(found: Sequence[Tuned], counts: Sequence[int], device: Device, budget:
     ]
     rounds = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
     each = [{s: median(r) for s, r in some.items()} for some in rounds]
-    # Sizes whose default did not work say nothing, and are left as they are.
-    said = [n if s[0] in seconds else 0 for n, s, seconds in zip(counts, tried, each, strict=True)]
-    if sum(map(bool, said)) < 2:
-        return [*found]
-    times = [
-        [seconds.get(s, inf) if n else 1.0 for s in row] for n, row, seconds in zip(said, tried, each, strict=True)
-    ]
+    times = [[seconds.get(s, inf) for s in schedules] for schedules, seconds in zip(tried, each, strict=True)]
     known, shared = cache(), [*found]
-    for at, number in [(at, number) for at, number in enumerate(few(times, said)) if said[at]]:
+    for at, number in choose(times, [t.mdhom.extents for t in found]).items():
         t, chosen, seconds = _fastest(found[at], rounds[at]), tried[at][number], each[at]
         key = key_of(t.mdhom, device)
         entry = known.get(key)
@@ -114,30 +100,29 @@ def _fastest(t: Tuned, rounds: Mapping[Schedule | None, Sequence[float]]) -> Tun
     return replace(t, schedule=best, seconds=t.seconds * median(rounds[best]) / median(own))
 
 
-def few(times: Sequence[Sequence[float]], counts: Sequence[int]) -> list[int]:
-    """Choose, by the seconds of each size (row) and schedule, and its count, the number of the schedule for each size.
+def choose(times: Sequence[Sequence[float]], extents: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Choose the number of the schedule for each size, by the seconds of each size (row) and schedule, and extents.
 
-    Number 0, the default, which works everywhere, is that of sizes where no other of those chosen is clearly faster.
-    Number n + 1 was found for size n, and is taken to gain there what it gains elsewhere: more says nothing of others.
+    It is the one that gains most, there and at sizes near to it, over number 0, the default, if that is enough. Number
+    n + 1 was found for size n, and is taken to gain there what it gains elsewhere: more says nothing of others. Sizes
+    whose default did not work say nothing, and there is no choice for them; nor is one where fewer than two are left.
     """
-    expected = [[*row] for row in times]
-    for n, row in enumerate(expected):
-        others = [size for size in range(len(times)) if size != n]
-        gain = fmean([log(times[m][n + 1] / times[m][0]) for m in others], [counts[m] for m in others])
-        row[n + 1] = max(row[n + 1], row[0] * exp(gain))
-
-    def mean(numbers: Sequence[int]) -> float:
-        """The logarithm of the seconds on average, by the fastest of some schedules at each size."""
-        return fmean([log(min([row[n] for n in numbers])) for row in expected], counts)
-
-    chosen = [0]
-    while len(chosen) <= _MOST:
-        more = min([[*chosen, n] for n in range(len(times[0]))], key=mean)
-        if mean(chosen) - mean(more) < log(_WORTH):
-            break
-        chosen = more
-    fastest = [min(chosen, key=lambda n: row[n]) for row in expected]
-    return [n if row[0] > _WORTH * row[n] else 0 for n, row in zip(fastest, expected, strict=True)]
+    said = [n for n, row in enumerate(times) if row[0] < inf]
+    if len(said) < 2:
+        return {}
+    # Where a schedule cannot be used the default is.
+    gains = {n: [log(times[n][0] / seconds) if seconds < inf else 0.0 for seconds in times[n]] for n in said}
+    for n in said:
+        gains[n][n + 1] = min(gains[n][n + 1], fmean([gains[m][n + 1] for m in said if m != n]))
+    distances = {n: {m: distance(extents[n], extents[m]) for m in said} for n in said}
+    usual = fmean([min([row[m] for m in said if m != n]) for n, row in distances.items()]) or 1.0
+    found = {}
+    for n in said:
+        weights = [exp(-distances[n][m] / usual) for m in said]
+        each = [fmean([gains[m][s] for m in said], weights) if times[n][s] < inf else 0.0 for s in range(len(times[n]))]
+        best = max(each)
+        found[n] = each.index(best) if best > log(_WORTH) else 0
+    return found
 
 
 def _times(
