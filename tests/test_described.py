@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning import (
     DifferentialEvolution,
     Exhaustive,
+    LocalCopy,
     ModelGuided,
     RandomSearch,
     SimulatedAnnealing,
@@ -76,24 +78,38 @@ def test_a_technique_alone_searches_what_is_usual(name: str, caps: DeviceCaps) -
     assert all(is_legal(h, s, caps) for s in found)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "got"),
-    [
-        ("vector_width", 4, lambda s: s.vector_width),
-        ("results", "global", lambda s: s.results),
-        ("combine_on", "local", lambda s: s.combine_on),
-        ("private_copies_0", False, lambda s: s.private_copies[0]),
-        ("num_wi_0", 2, lambda s: s.num_wi[0]),
-    ],
-)
-def test_each_field_can_be_named(name: str, value: Any, got: Callable[[Schedule], Any]) -> None:
-    found = searched(gemm(70, 90, 110), CAPS, space(parameter(name, [value])))
-    assert got(found[-1]) == value
+#: Values for each field of a schedule of 70×90×110, or for one of its numbers.
+VALUES: dict[str, Any] = {
+    "num_wg": (2, 1, 1), "num_wi_0": 2, "local_tile": (16, 64, 55), "private_tile_0": 7, "vector_dim": 1,
+    "vector_width": 4, "local_copies_0": LocalCopy((1, 0)), "local_copies": (None, None), "private_copies_0": False,
+    "results": "global", "global_order": (2, 1, 0), "local_order": (1, 0, 2), "private_order": (1, 0, 2),
+    "group_order": (0, 2, 1), "item_order": (1, 0, 2), "combine_on": "local", "second": Schedule.plain((6300, 2), 1),
+    "streamed": -1, "stages": 1, "combine_every": 1, "atom": "", "atom_dims": (), "steps": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_each_field_can_be_named(name: str) -> None:
+    field, _, number = name.rpartition("_") if name[-1].isdigit() else (name, "", "")
+    found = searched(gemm(70, 90, 110), CAPS, space(parameter(name, [VALUES[name]])))[-1]
+    got = getattr(found, field)
+    assert (got[int(number)] if number else got) == VALUES[name]
+
+
+def test_all_fields_have_values_above() -> None:
+    assert {f.name for f in fields(Schedule)} == {re.sub(r"_\d$", "", name) for name in VALUES}
+
+
+def test_orders_are_searched() -> None:
+    """Beside other parameters: those that are legal, in which dimensions that are kept enclose others."""
+    orders = parameter("private_order", permutations(range(3)))
+    found = searched(gemm(70, 90, 110), CAPS, space(orders, parameter("private_tile_0", [2, 3])), Exhaustive)
+    assert len({(s.private_order, s.private_tile[0]) for s in found[1:]}) == len(found) - 1 >= 4
 
 
 def test_what_is_not_of_schedules_is_an_error() -> None:
     h = gemm(70, 90, 110)
-    for name in ("local_tile_3", "local_tile", "tile_0", "local_copies_2", "second"):
+    for name in ("local_tile_3", "tiles", "tile_0", "local_copies_2", "second_0"):
         with pytest.raises(ValueError, match=f"tune: space: '{name}' is none of .*local_tile_0, local_tile_1"):
             searched(h, CAPS, space(parameter(name, [1])))
     with pytest.raises(mdhnp.IllegalSchedule, match="local_tile: 71 in dimension 0 of extent 70"):
@@ -120,12 +136,17 @@ def test_a_call_is_tuned_so(device: Device) -> None:
 
 def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
+    left = pytest.warns(RuntimeWarning, match=r"tune: space: .* md_hom\(.*: it is left as it is$")
     both = mdhnp.fuse(lambda x, w: (np.cumsum(x @ w, axis=0), np.cumsum(x, axis=1)))
     every = space(parameter("num_wg_2", [1]))
-    found = mdhnp.tune(both, a, b, space=every, budget=1.0, abort=evaluations(1), progress=False)
+    with left:
+        found = mdhnp.tune(both, a, b, space=every, budget=1.0, abort=evaluations(1), progress=False)
     assert found and all([one.mdhom.rank > 2 for one in found])
     calls = [partial(mdhnp.sum, a), partial(mdhnp.matmul, a, b)]
-    assert len(mdhnp.tune(calls=calls, space=every, budget=1.0, abort=evaluations(1), progress=False)) == 1
+    how: dict[str, Any] = {"budget": 5.0, "abort": evaluations(3), "progress": False}
+    for one in (every, space(parameter("local_tile", [(30, 50, 70)])), space(parameter("local_tile_0", [50]))):
+        with left:
+            assert len(mdhnp.tune(calls=calls, space=one, **how)) == 1
     with pytest.raises(ValueError, match="'num_wg_3' is none of"):
         mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import mdhnp
 from mdhnp.runtime.devices import Device
+from mdhnp.schedule import Schedule
 from mdhnp.tuning import (
     Abort,
     DifferentialEvolution,
@@ -110,7 +111,7 @@ def test_what_is_not_allowed_is_never_made() -> None:
         (lambda: parameter("a b", [1]), "name: 'a b' is no Python name"),
         (lambda: parameter("if", [1]), "name: 'if' is no Python name"),
         (lambda: parameter("a", []), "there are none for 'a'"),
-        (lambda: parameter("a", [None]), "not all are bool, int, float or str"),
+        (lambda: parameter("a", [[1]]), "not all have a hash"),
         (lambda: parameter("a", lambda a: [a]), "a function of 'a' itself"),
         (lambda: parameter("a", [1], lambda *a: True), "takes parameters by their names"),
         (lambda: space(parameter("a", [1]), parameter("a", [2])), "each of its own name"),
@@ -127,6 +128,14 @@ def test_what_is_not_allowed_is_never_made() -> None:
         (lambda: stalled(1.5), "stalled: count must be int, not 1.5"),
         (lambda: tune(cost, 3), "space: takes what mdhnp.tuning.space gives"),
         (lambda: tune(cost, small(), abort=3), "abort: takes a condition"),
+        (lambda: tune(cost, small(), 3), "tune: technique: takes one as mdhnp.tuning.RandomSearch, not 3"),
+        (lambda: tune(3, small()), "tune: cost: takes a function of configurations, not 3"),
+        (lambda: Schedule.plain("abc", 2), "plain: takes extents, and how many inputs there are, not 'abc', 2"),
+        (lambda: Schedule.plain((3,), 1).at(0, local_tile="a"), "at: local_tile must be a whole number, not 'a'"),
+        (lambda: Schedule.plain((3,), 1).at(0, vector_dim=1), "at: 'vector_dim' is none of num_wg, num_wi"),
+        (lambda: Schedule.plain((3,), 1).at("x", num_wg=1), "at: 'x' is none of 1 dimensions"),
+        (lambda: mdhnp.SparseArray("x"), "as .tocsr() is, not a str"),
+        (lambda: mdhnp.attention([[1.0]], [[1.0]], [[1.0]], causal="no"), "attention: causal must be True or False"),
         (lambda: tune(cost, small(), start={"tile": 5}), "start: {'tile': 5} is not in the space"),
         (lambda: tune(lambda c: "fast", small()), "which is no number"),
         (lambda: kernel("", "f", [3], 4), "number 0 is 3; takes arrays, and NumPy scalars"),

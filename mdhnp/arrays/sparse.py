@@ -72,6 +72,7 @@ class SparseArray:
         from mdhnp.runtime.devices import default_device, find_target  # which load OpenCL
 
         kind = getattr(matrix, "format", None)
+        kind = kind if isinstance(kind, str) else None  # text has a method of that name
         if kind not in ("csr", "csc", "bsr") or len(matrix.shape) != 2:
             given = f"a {type(matrix).__name__}" if kind is None else f"one of {len(matrix.shape)} axes in {kind}"
             raise TypeError(f"SparseArray: matrix must be a sparse one in csr, csc or bsr, as .tocsr() is, not {given}")

@@ -17,13 +17,14 @@ from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.pending import synchronize
+from mdhnp.schedule import IllegalSchedule
 from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
-from mdhnp.tuning.search.described import SpaceSearch, require_names
+from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.family import drawn, share
 from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
@@ -56,22 +57,26 @@ class Tuning:
         self.claimed: list[Computation] = []  # stages that another process was tuning
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
         self._stopped = False
-        self._unnamed: ValueError | None = None  # of the first stage that has not the fields of the space
+        self._left: list[IllegalSchedule] = []  # why stages were left as they are, of which the space describes nothing
         if not isinstance(budget, int | float):
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
         steered = space is not None or technique is not None
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
-        self._how, self._space = (budget, evaluations, seed, progress, beside, abort, described), space
+        self._how = budget, evaluations, seed, progress, beside, abort, described
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
         for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
-            if not self._has_names(h) or self._stopped or (key := key_of(h, device)) in self.keys:
+            if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device
-            tuned, self._stopped = tune_stage(h, device, *self._how)
+            try:
+                tuned, self._stopped = tune_stage(h, device, *self._how)
+            except IllegalSchedule as error:
+                self._left.append(error)
+                continue
             if tuned is None:
                 self.claimed.append(h)
             else:
@@ -80,20 +85,12 @@ class Tuning:
             if not self._stopped:
                 settle(request)
 
-    def _has_names(self, h: Computation) -> bool:
-        """Whether a stage's schedules have all fields that the space names; a stage that has not is left as it is."""
-        try:
-            if self._space is not None:
-                require_names(h, self._space)
-        except ValueError as error:
-            self._unnamed = self._unnamed or error
-            return False
-        return True
-
     def require_found(self) -> None:
-        """Raise ValueError where no stage had the fields that the space names."""
-        if self._unnamed is not None and not self.keys:
-            raise self._unnamed
+        """Say of which stages the space describes no schedules; IllegalSchedule where that is all of them."""
+        if self._left and not self.found and not self.claimed:
+            raise self._left[0]
+        for error in self._left:
+            warn(f"{error}: it is left as it is")
 
     def share(self) -> None:
         """Have stages that differ in sizes only share what was found for them, for sizes near to theirs."""
@@ -196,8 +193,8 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     abort="Abort, optional: What else ends the search of a stage, as ``mdhnp.tuning.stalled(30)``.",
     space="Space, optional: Which schedules are tried beside the default one, as :func:`mdhnp.tuning.space` describes "
     "them: parameters have names of fields of a :class:`mdhnp.tuning.Schedule`, with the number of the dimension or "
-    "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. Of several stages "
-    "those are tuned that have all of these fields. By default all schedules.",
+    "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. Stages of which that "
+    "describes no legal schedule are left as they are, with a RuntimeWarning. By default all schedules.",
     technique="callable, optional: What proposes schedules, as :func:`mdhnp.tuning.tune` takes it. By default the cost "
     "model and what was measured do, and of a `space` :class:`mdhnp.tuning.ModelGuided`.",
     returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
@@ -207,7 +204,7 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
         "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, or "
         "another process is tuning all stages at this moment.",
         "ValueError": "If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named "
-        "twice; if `space` has a parameter that schedules have not, or no legal schedule.",
+        "twice; if `space` describes no legal schedule of any stage.",
         "NoDeviceError": "If one of `devices` does not exist.",
     },
     notes="Candidates are built and run in processes of their own, on random arrays of their own; one that fails, "

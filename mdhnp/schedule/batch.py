@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import longest_chain
-from mdhnp.schedule.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.schedule import SIZES, DeviceCaps, Schedule
 from mdhnp.schedule.shared import shared
 
 Ints = npt.NDArray[np.int64]
@@ -52,8 +52,7 @@ class Batch:
 
     def numbers(self, row: int) -> dict[str, Any]:
         """The fields of a schedule that a row gives."""
-        names = ("num_wg", "num_wi", "local_tile", "private_tile")
-        sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in names}
+        sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in SIZES}
         return sizes | {"vector_dim": int(self.vector_dim[row]), "vector_width": int(self.vector_width[row])}
 
     @classmethod

@@ -15,7 +15,16 @@ from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, pro
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
-from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, even_groups, require, tile_counts
+from mdhnp.schedule.schedule import (
+    SIZES,
+    DeviceCaps,
+    IllegalSchedule,
+    LocalCopy,
+    Schedule,
+    even_groups,
+    require,
+    tile_counts,
+)
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -109,11 +118,11 @@ def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None
 
     Without `rank` or `inputs`, how many dimensions or inputs there are is what its own fields say.
     """
-    for name in ("num_wg", "num_wi", "local_tile", "private_tile", "local_copies", "private_copies", "steps"):
+    for name in (*SIZES, "local_copies", "private_copies", "steps"):
         require(isinstance(getattr(s, name), tuple), f"{name}: {getattr(s, name)!r} is no tuple")
     rank = len(s.num_wg) if rank is None else rank
     inputs = len(s.private_copies) if inputs is None else inputs
-    for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
+    for name in SIZES:
         values = getattr(s, name)
         require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
         require(all(map(_is_size, values)), f"{name}: all must be at least 1 and of type int, not {values}")

@@ -133,6 +133,10 @@ class LocalCopy:
     pad: int = 0
 
 
+#: Fields that have a number for each dimension.
+SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
+
+
 @public(
     num_wg="tuple of int: Work-groups, and work-items of a group, in each dimension (1, 2). More than one work-group "
     "in a reduced dimension splits the reduction: a second kernel combines the groups' results.",
@@ -218,21 +222,31 @@ class Schedule:
     @staticmethod
     def plain(extents: tuple[int, ...], inputs: int) -> "Schedule":
         """One work-group of one work-item that walks over all points: the schedule to start from."""
-        rank = len(extents)
+        try:
+            sizes, inputs = tuple([max(index(n), 1) for n in extents]), index(inputs)
+        except TypeError:
+            raise TypeError(
+                f"plain: takes extents, and how many inputs there are, not {extents!r}, {inputs!r}"
+            ) from None
+        rank = len(sizes)
         ones, order = (1,) * rank, tuple(range(rank))
         return Schedule(
-            ones, ones, tuple(max(n, 1) for n in extents), ones, -1, 1, (None,) * inputs, (False,) * inputs,
+            ones, ones, sizes, ones, -1, 1, (None,) * inputs, (False,) * inputs,
             "private" if rank == 0 else "global", order, order, order, order[::-1], order[::-1],
         )  # fmt: skip
 
     def at(self, dim: int, **numbers: int) -> "Schedule":
         """The same schedule with other numbers in one dimension: ``s.at(0, num_wg=4, local_tile=8)``."""
-        if not 0 <= dim < len(self.num_wg):
-            raise IndexError(f"at: {dim} is none of {len(self.num_wg)} dimensions")
-        old = {name: getattr(self, name) for name in numbers}
-        changed: dict[str, Any] = {
-            n: (*old[n][:dim], index(number), *old[n][dim + 1 :]) for n, number in numbers.items()
-        }
+        if dim not in range(len(self.num_wg)):
+            raise IndexError(f"at: {dim!r} is none of {len(self.num_wg)} dimensions")
+        changed = dict[str, Any]()
+        for name, number in numbers.items():
+            if name not in SIZES:
+                raise TypeError(f"at: {name!r} is none of {', '.join(SIZES)}")
+            if not hasattr(number, "__index__"):
+                raise TypeError(f"at: {name} must be a whole number, not {number!r}")
+            old = getattr(self, name)
+            changed[name] = (*old[:dim], index(number), *old[dim + 1 :])
         return replace(self, **changed)
 
     def step(self, dim: int) -> int:

@@ -1,13 +1,13 @@
 """The search of a call's schedules among those that parameters describe, by a technique for any such space.
 
-A parameter has the name of a field of :class:`Schedule`; a number behind it is that of a dimension or of an input. What
-no parameter says is as in the default schedule where that is legal, and else follows from the others as it does in
-every search.
+A parameter has the name of a field of :class:`Schedule`, or that and the number of a dimension or of an input, for one
+of the field's values. What no parameter says is as in the default schedule where that is legal, and else follows from
+the others as it does in every search.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from mdhnp.mdh import Computation, MdHom
@@ -17,28 +17,25 @@ from mdhnp.schedule.batch import RESULTS, Batch
 from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.general import adapt
+from mdhnp.schedule.schedule import SIZES
 from mdhnp.tuning.search.parameters import Configuration, Parameter, Space, parameter
 from mdhnp.tuning.search.search import Told
 from mdhnp.tuning.search.space import schedule
-from mdhnp.tuning.search.techniques import REPEATED, ModelGuided, Technique
-
-#: Fields of a schedule that a parameter can be: with a value for each dimension, for each input, and for all of them.
-_SIZES, _COPIES = ("num_wg", "num_wi", "local_tile", "private_tile"), ("local_copies", "private_copies")
-_OTHERS = ("vector_dim", "vector_width", "results", "combine_on", "combine_every", "stages", "streamed", "atom")
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new
 
 
-def require_names(h: Computation, space: Space) -> None:
-    """Raise ValueError where schedules of a stage have no field of a parameter's name."""
-    sizes = [f"{f}_{d}" for f in _SIZES for d in range(h.rank)]
-    names = {*sizes, *(f"{f}_{n}" for f in _COPIES for n in range(len(h.inputs))), *_OTHERS}
-    if unknown := [p.name for p in space.parameters if p.name not in names]:
-        raise ValueError(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(names))}, of {h}")
+def _names(h: Computation) -> dict[str, tuple[str, int | None]]:
+    """Give the names that parameters of a stage's schedules may have, with the field and the number in it."""
+    counts = dict.fromkeys(SIZES, h.rank) | dict.fromkeys(("local_copies", "private_copies"), len(h.inputs))
+    names: dict[str, tuple[str, int | None]] = {f.name: (f.name, None) for f in fields(Schedule)}
+    return names | {f"{field}_{n}": (field, n) for field, count in counts.items() for n in range(count)}
 
 
 class SpaceSearch(Told):
     """Proposes schedules for one stage in canonical form that a technique finds in a space; `start` is measured first.
 
-    Without a space it is the usual one, without a technique the model-guided one.
+    Without a space it is the usual one, without a technique the model-guided one. IllegalSchedule where schedules of
+    the stage have no field of a parameter's name, and, when asked, where none that is described is legal.
     """
 
     def __init__(
@@ -52,12 +49,15 @@ class SpaceSearch(Told):
     ) -> None:
         super().__init__()
         self._h, self._caps, self._start, self._access = h, caps, start, AccessPattern(h.last)
-        self._described = space is not None
+        self._described, self._names = space is not None, _names(h)
         space = Space(list(_usual(h, caps, start))) if space is None else space
-        require_names(h, space)
+        if unknown := [p.name for p in space.parameters if p.name not in self._names]:
+            raise IllegalSchedule(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(self._names))}, of {h}")
         self._technique = (technique or ModelGuided)(space, seed)
         self._asked: dict[Schedule, Configuration | None] = {}
+        #: What was looked at last, and the schedule of that.
         self._last: Configuration = {}
+        self._found: Schedule | None = None
         self._some_legal = False
 
     def ask(self) -> Schedule | None:
@@ -65,21 +65,27 @@ class SpaceSearch(Told):
         if not self._asked:
             self._asked[self._start] = None
             return self._start
-        for _ in range(REPEATED):
-            if (configuration := self._technique.ask()) is None:
-                break
-            self._last, found = configuration, self._of(configuration)
-            self._some_legal |= found is not None
-            if found is not None and found not in self._asked:
-                self._asked[found] = configuration
-                return found
-            self._technique.tell(configuration, None if found is None else self._times.get(found))
+        if (configuration := ask_new(self._technique, self._told)) is not None and self._found is not None:
+            self._asked[self._found] = configuration
+            return self._found
         if not self._some_legal and self._described:
             try:
-                check(self._h, _with(self._h, self._start, self._last), self._caps)
+                check(self._h, self._with(self._start, self._last), self._caps)
             except IllegalSchedule as error:
                 raise IllegalSchedule(f"tune: space: has no legal schedule for {self._h}: {error}") from None
         return None
+
+    def _told(self, configuration: Configuration) -> tuple[float | None, ...]:
+        """Give what the schedule takes that a configuration describes: None where it failed or there is none.
+
+        Nothing where the schedule is a new one.
+        """
+        self._last, found = configuration, self._of(configuration)
+        self._found = found
+        if found is None:
+            return (None,)
+        self._some_legal = True
+        return (self._times.get(found),) if found in self._asked else ()
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
         super().tell(schedule, seconds)
@@ -91,13 +97,12 @@ class SpaceSearch(Told):
 
     def _of(self, configuration: Configuration) -> Schedule | None:
         """Give the legal schedule that has a configuration's values; None where there is none."""
-        said = _with(self._h, self._start, configuration)
-        others: dict[str, Any] = {name: value for name, value in configuration.items() if name in _OTHERS}
+        said = self._with(self._start, configuration)
         with suppress(IllegalSchedule):
             check_fields(said, self._h.rank, len(self._h.inputs))
             for form in self._forms(said):
-                for found in (one := replace(form, **others), adapt(self._h, one, self._caps)):
-                    as_said = found is not None and _with(self._h, found, configuration) == found
+                for found in (one := self._with(form, configuration), adapt(self._h, one, self._caps)):
+                    as_said = found is not None and self._with(found, configuration) == found
                     if found is not None and as_said and is_legal(self._h, found, self._caps):
                         return found
         return None
@@ -109,6 +114,20 @@ class SpaceSearch(Told):
                 made = schedule(self._access, Batch.of([replace(said, results=results)]), 0, self._caps)
                 yield in_fixed_order(self._h, made) if is_fixed(self._h) else made
         yield said
+
+    def _with(self, s: Schedule, configuration: Mapping[str, Any]) -> Schedule:
+        """Give a schedule with a configuration's values in place of its own; itself where it has them."""
+        changed = dict[str, Any]()
+        for name, value in configuration.items():
+            field, n = self._names[name]
+            if n is None:
+                changed |= {"atom_dims": (), name: value} if name == "atom" and not value else {name: value}
+                continue
+            own = changed.get(field, getattr(s, field))
+            if field == "local_copies" and isinstance(value, bool):
+                value = (own[n] or LocalCopy(tuple(range(len(self._h.inputs[n].shape))))) if value else None
+            changed[field] = (*own[:n], value, *own[n + 1 :])
+        return replace(s, **changed)
 
 
 def _usual(h: Computation, caps: DeviceCaps, start: Schedule) -> Iterator[Parameter]:
@@ -135,20 +154,3 @@ def _usual(h: Computation, caps: DeviceCaps, start: Schedule) -> Iterator[Parame
         yield parameter(f"local_copies_{n}", [False, True])
     if start.atom:
         yield parameter("atom", ["", start.atom])
-
-
-def _with(h: Computation, s: Schedule, configuration: Mapping[str, Any]) -> Schedule:
-    """Give a schedule with a configuration's values in place of its own; itself where it has them."""
-    for name, value in configuration.items():
-        field, _, number = name.rpartition("_")
-        if name == "atom" and not value:
-            s = replace(s, atom="", atom_dims=())
-        elif name in _OTHERS:
-            s = replace(s, **{name: value})
-        else:
-            n, own = int(number), getattr(s, field)
-            if field == "local_copies":
-                value = (own[n] or LocalCopy(tuple(range(len(h.inputs[n].shape))))) if value else None
-            changed: dict[str, Any] = {field: (*own[:n], value, *own[n + 1 :])}
-            s = replace(s, **changed)
-    return s

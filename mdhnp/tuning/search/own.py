@@ -9,7 +9,7 @@ from typing import Any
 from mdhnp.documentation import public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
-from mdhnp.tuning.search.techniques import REPEATED, ModelGuided, Technique
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new
 
 #: A number, or a tuple of numbers.
 Cost = Any
@@ -105,8 +105,10 @@ def tune(
     start: Any = None,
     seed: int = 0,
 ) -> TuningResult:
-    if not callable(cost) or not callable(technique):
-        raise TypeError("takes a cost function and a technique, which are called")
+    if not callable(cost):
+        raise TypeError(f"cost: takes a function of configurations, not {cost!r:.80}")
+    if not callable(technique):
+        raise TypeError(f"technique: takes one as mdhnp.tuning.RandomSearch, not {technique!r:.80}")
     if not isinstance(space, Space):
         raise TypeError(f"space: takes what mdhnp.tuning.space gives, not {space!r}")
     if abort is not None and not isinstance(abort, Abort):
@@ -144,13 +146,15 @@ class _Search:
     def _explore(self, start: Configuration | None) -> None:
         if start is not None:
             self._technique.tell(start, self._number(self._evaluated(start)))
-        repeated = 0
-        while repeated < REPEATED and not self._abort.reached(self._progress()):
-            configuration = self._technique.ask()
-            if configuration is None:
+        while not self._abort.reached(self._progress()):
+            if (configuration := ask_new(self._technique, self._costs)) is None:
                 return
-            repeated = repeated + 1 if tuple(configuration.values()) in self._known else 0
             self._technique.tell(configuration, self._number(self._evaluated(configuration)))
+
+    def _costs(self, configuration: Configuration) -> tuple[float | None, ...]:
+        """Give what a configuration costs, if that is known."""
+        known = self._known.get(tuple(configuration.values()))
+        return () if known is None else (self._number(known),)
 
     def _progress(self) -> SearchProgress:
         best = None if self._best is None else _scalar(self._best.cost)

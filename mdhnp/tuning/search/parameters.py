@@ -20,7 +20,8 @@ import numpy as np
 
 from mdhnp.documentation import public
 
-Value = bool | int | float | str
+#: Anything with a hash.
+Value = Any
 #: A value of each parameter, by name.
 Configuration = dict[str, Value]
 
@@ -51,13 +52,13 @@ class Parameter:
 @public(
     "Describe a parameter by its name, values and constraint.",
     name_="str: A Python name. OpenCL C text sees the parameter as a macro of this name.",
-    values="iterable of bool, int, float or str, or callable: Its values in an order in which neighbours are alike, "
-    "as ``range(1, 65)``; or a function that gives them.",
+    values="iterable, or callable: Its values in an order in which neighbours are alike, as ``range(1, 65)``: numbers, "
+    "text, or what else has a hash; or a function that gives them.",
     constraint="callable, optional: A function that tells whether a value is allowed. It takes parameters by their "
     "names, this one's and others'. So do `values`, but for this one's.",
     returns="Parameter: For :func:`space`.",
     raises={
-        "TypeError": "If a value has another type, or arguments of a function have no names.",
+        "TypeError": "If a value has no hash, or arguments of a function have no names.",
         "ValueError": "If `name` is no Python name, or there are no values.",
     },
     example="""
@@ -97,12 +98,15 @@ def applied(function: Callable[..., T], values: Mapping[str, Any]) -> T:
 
 
 def _checked(values: Iterable[Any], name: str, *, some: bool = True) -> Sequence[Value]:
-    plain = (v.item() if isinstance(v, np.generic) else v for v in values)
-    found = values if isinstance(values, range) else tuple(dict.fromkeys(plain))
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+    try:
+        found = values if isinstance(values, range) else tuple(dict.fromkeys(plain))
+    except TypeError:
+        raise TypeError(
+            f"values: of {name!r} not all have a hash, as tuples have in place of lists: {plain!r:.200}"
+        ) from None
     if some and not found:
         raise ValueError(f"values: there are none for {name!r}")
-    if not all(isinstance(v, bool | int | float | str) for v in found):
-        raise TypeError(f"values: of {name!r} not all are bool, int, float or str: {found!r:.200}")
     return found
 
 

@@ -5,7 +5,7 @@ search of a call's schedules (`search.py`) has the same two methods.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -27,7 +27,7 @@ _LENGTHS, _NOISE = (0.15, 0.4, 1.0), 1e-2
 #: How far a step goes: at most, and how many powers of ten less at least.
 _STEP, _FINER = 0.3, 1.5
 #: A technique that has asked for so many known configurations in a row finds nothing new.
-REPEATED = 1000
+_REPEATED = 1000
 
 
 class Technique(Protocol[C]):
@@ -38,6 +38,18 @@ class Technique(Protocol[C]):
 
     def tell(self, configuration: C, cost: float | None) -> None:
         """Take the cost of a configuration that was asked for; None if it failed."""
+
+
+def ask_new(technique: Technique[C], known: Callable[[C], tuple[float | None, ...]]) -> C | None:
+    """Ask until there is a configuration of which no cost is `known`; None where nothing new is found any more.
+
+    The cost of others is told again.
+    """
+    for _ in range(_REPEATED):
+        if (configuration := technique.ask()) is None or not (costs := known(configuration)):
+            return configuration
+        technique.tell(configuration, *costs)
+    return None
 
 
 _technique = partial(
