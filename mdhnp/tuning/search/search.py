@@ -3,11 +3,13 @@
 A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule and the first of
 a diverse shortlist are measured, and of schedules with matrix instructions the first of a pool. Then two ridge
 regressions on log(time ÷ model), one of each kind, learn what the models miss, and choose among the rest of both and
-neighbours of the best.
+neighbours of the best. Variants of the best, in what is derived from sizes (`variants.py`), take turns with these:
+each kind of change comes the more often the more of its proposals were the fastest so far.
 Any object with `ask` and `tell` can take its place.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.matrices import Matrices, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
+from mdhnp.tuning.search.variants import FIELDS, distinct, inherited, variants
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,6 +33,10 @@ _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
 #: Schedules with matrix instructions that are chosen from, before the neighbours of the best.
 _POOL = 200
 _EXPLORE = 0.1
+#: How many times as likely as all kinds of variants together other sizes are, as long as neither has won anything.
+_SIZES = 2.0
+#: What a proposal must take of the time of the fastest before to have won.
+_WON = 0.99
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0
 
@@ -72,8 +79,11 @@ class Search(Told):
         self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
         self._listed = None if isinstance(h, MdHom) else list(candidates(h, caps))
         self._rng = np.random.default_rng(seed)
+        #: What was asked for, or measured by earlier searches: of each kernel one schedule.
         self._asked: set[Schedule] = set()
-        self._old: set[Schedule] = set()
+        #: Kinds of changes, that of sizes without a name: how many were told of, and won; and whose proposal one was.
+        self._kinds = {kind: (0, 0) for kind in ("", *FIELDS)}
+        self._kind_of: dict[Schedule, str] = {}
         several = caps.kind == "gpu" and self._listed is None
         likely = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
         pool, plain = [s for s in likely if s.atom], [s for s in likely if not s.atom]
@@ -90,12 +100,16 @@ class Search(Told):
         listed = self._first or (self._rest if self.best is None else [])
         candidate = listed.pop(0) if listed else self._propose()
         if candidate is not None:
-            self._asked.add(candidate)
+            self._note(candidate)
             self._rest = [s for s in self._rest if s is not candidate]
         return candidate
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
-        self._asked.add(schedule)
+        self._note(schedule)
+        if (kind := self._kind_of.pop(schedule, None)) is not None:
+            won = seconds is not None and self.best is not None and seconds < _WON * self.best[1]
+            told, wins = self._kinds[kind]
+            self._kinds[kind] = told + 1, wins + won
         super().tell(schedule, seconds)
 
     def resume(self, log: Iterable[tuple[Schedule, float | None]]) -> None:
@@ -108,9 +122,16 @@ class Search(Told):
         start, *first = self._first
         ranked = sorted((s for s, t in last.items() if t is not None), key=lambda s: last[s] or 0.0)
         again = [s for s in ranked[:_PARENTS] if s != start and is_legal(self._h, s, self._caps)]
-        self._old = set(last)
-        self._first = [start, *again, *(s for s in first if s not in self._old)]
-        self._rest = [s for s in self._rest if s not in self._old]
+        for s in last:
+            self._note(s)
+        self._first = [start, *again, *filter(self._is_new, first)]
+        self._rest = [*filter(self._is_new, self._rest)]
+
+    def _note(self, s: Schedule) -> None:
+        self._asked |= {s, distinct(self._h, s)}
+
+    def _is_new(self, s: Schedule) -> bool:
+        return distinct(self._h, s) not in self._asked
 
     def _shortlist(self) -> list[Schedule]:
         """The samples the model likes best, at most two of a kind."""
@@ -134,18 +155,34 @@ class Search(Told):
         return list(found)
 
     def _propose(self) -> Schedule | None:
+        """A schedule of other sizes, or a variant of one of the best; kinds of changes are tried in a random order."""
+        ranked = self._ranked()
+        if not ranked or not self._h.rank:
+            return None
+        likely = np.array([(won + 1) / (told + 2) for told, won in self._kinds.values()])
+        likely[0] *= _SIZES * len(FIELDS)
+        for at in self._rng.choice(len(likely), len(likely), replace=False, p=likely / likely.sum()):
+            kind = ("", *FIELDS)[at]
+            found = self._varied(kind, ranked[:_PARENTS]) if kind else self._of_other_sizes(ranked)
+            if found is not None:
+                self._kind_of[found] = kind
+                return found
+        return None
+
+    def _varied(self, kind: str, parents: Sequence[Schedule]) -> Schedule | None:
+        each = (variants(self._h, s, self._caps, kind, self._rng) for s in parents)
+        return next(filter(self._is_new, chain.from_iterable(each)), None)
+
+    def _of_other_sizes(self, ranked: Sequence[Schedule]) -> Schedule | None:
         """Of the pool, the shortlist and neighbours of the best, the one with the smallest predicted time.
 
         Now and then it is any of them.
         """
-        ranked = self._ranked()
-        if ranked and ranked[0].steps:  # of MDHs that share rows there are few schedules, and all are listed
+        if ranked[0].steps:  # of MDHs that share rows there are few schedules, and all are listed
             return next(iter(self._rest), None)
-        if not ranked or not self._h.rank:
-            return None
         plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))
         self._matrices.widen(matrices)
-        pool = [s for s in self._matrices.pool if s not in self._asked and s not in self._old]
+        pool = [s for s in self._matrices.pool if s not in self._asked]
         listed = [*pool, *self._rest]
         for _ in range(4):
             batch = self._beside(plain)
@@ -157,15 +194,22 @@ class Search(Told):
             for row in np.argsort(liking, kind="stable"):
                 at = int(row)
                 found = listed[at] if at < len(listed) else self._of(batch, at - len(pool))
-                new = found not in self._asked and found not in self._old
-                if new and is_legal(self._h, found, self._caps):
-                    return found
+                if self._is_new(found) and is_legal(self._h, found, self._caps):
+                    if at < len(listed) or not plain:
+                        return found
+                    found = inherited(self._h, found, plain[0], self._derived(plain[0]), self._caps)
+                    if self._is_new(found):
+                        return found
         return None
 
     def _of(self, batch: Batch, row: int) -> Schedule:
         """The schedule of a row; in the fixed order of combination where there is one."""
         found = schedule(self._access, batch, row, self._caps)
         return in_fixed_order(self._h.last, found) if is_fixed(self._h) else found
+
+    def _derived(self, s: Schedule) -> Schedule:
+        """The schedule of the same sizes and copies in which all else is derived from these."""
+        return self._of(Batch.of([s]), 0)
 
     def _beside(self, parents: list[Schedule]) -> Batch:
         """What is left of the shortlist, then neighbours of schedules without matrix instructions."""
@@ -175,10 +219,13 @@ class Search(Told):
         return Batch.join(batches) if batches else Batch.of([Schedule.plain(self._h.extents, len(self._h.inputs))])
 
     def _measured(self, *, matrices: bool) -> tuple[list[Schedule], list[float]]:
-        """Schedules with matrix instructions, or all others, that were told, and their times."""
-        worst = max(t for t in self._times.values() if t is not None)
-        told = {s: t for s, t in self._times.items() if bool(s.atom) == matrices}
-        return list(told), [t if t is not None else _FAILURE * worst for t in told.values()]
+        """Schedules with matrix instructions, or all others, that were told, and their times: of variants the best."""
+        worst, fastest = max(t for t in self._times.values() if t is not None), dict[Schedule, float]()
+        for s, t in self._times.items():
+            if bool(s.atom) == matrices:
+                one, time = s if matrices else self._derived(s), _FAILURE * worst if t is None else t
+                fastest[one] = min(time, fastest.get(one, time))
+        return list(fastest), list(fastest.values())
 
     def _predict(self, candidates: Batch) -> Floats:
         """Logarithm of the expected time of schedules without matrix instructions."""
