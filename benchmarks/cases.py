@@ -29,6 +29,7 @@ _PRODUCTS = (
     Case("gemm-dl", "matmul (M, N, K)", "10, 500, 64", lambda: product(10, 64, 500), 1.0),
     Case("gemm-dl-tb", "matmul (M, N, K), A Bᵀ", "10, 500, 64", lambda: product(10, 64, 500, trans=_RIGHT), 1.0),
     Case("gemm-deep", "matmul (M, N, K)", "16, 1000, 2048", lambda: product(16, 2048, 1000), 1.0),
+    Case("gemm-inner", "matmul (M, N, K)", "32, 32, 2¹⁶", lambda: product(32, 1 << 16, 32), 1.0),
     Case("gemm-batch", "matmul, batched (B, M, N, K)", "16, 10, 500, 64", lambda: batched(16, 10, 64, 500), 1.3),
     Case("gemv", "gemv, A x", "4096 × 4096", lambda: gemv(4096, 4096), 1.0),
     Case("gemv-t", "gemv, Aᵀ x", "4096 × 4096", lambda: gemv(4096, 4096, True), 1.0),

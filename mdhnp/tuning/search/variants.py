@@ -69,7 +69,7 @@ def exchangeable(h: Computation, s: Schedule) -> dict[str, list[list[int]]]:
     several = {
         "global_order": ([counts[d] > s.num_wg[d] and d != s.streamed for d in dims], every if anyhow else layers),
         "local_order": ([not s.atom and (tile[d] > s.step(d) or partial[d]) for d in dims], layers),
-        "private_order": ([not s.atom and _unrolled(s, d) > 1 for d in dims], every),
+        "private_order": ([not (s.atom or one.dims("ps")) and _unrolled(s, d) > 1 for d in dims], every),
         "group_order": ([n > 1 for n in s.num_wg], every),
         "item_order": ([n > lanes.get(d, 1) for d, n in enumerate(s.num_wi)], every),
     }
