@@ -325,7 +325,7 @@ def test_of_a_chain_what_is_listed_is_chosen_by_what_was_measured() -> None:
         search, found = Search(h, CAPS, default(h, CAPS)), list[Schedule]()
         while len(found) < 30 and (s := search.ask()) is not None:
             found.append(s)
-            search.tell(s, 1e-3 * float(s.local_tile[1]) ** favour)
+            search.tell(s, 1e-3 * float(s.local_tile[0]) ** favour)
         return found
 
     assert order(1)[0] == order(-1)[0]

@@ -1,7 +1,7 @@
 """Batches of schedules as columns of numbers, so that thousands are judged in milliseconds.
 
 A :class:`Batch` holds tile sizes, work-groups, work-items, vectors, copies and where results wait as NumPy arrays, one
-row a schedule; the rest of a :class:`Schedule` is derived, not searched. A :class:`Tiling` adds what models need of it.
+row a schedule; the rest of a :class:`Schedule` is derived from these. A :class:`Tiling` adds what models need of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
