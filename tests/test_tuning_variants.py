@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from chains import blurred
+from random_functions import Seeded
+from rows import random_rows
 from test_tuning_search import CAPS, GPU, gemm, stages
 
 from mdhnp.codegen.generate import generate
@@ -25,7 +27,12 @@ from mdhnp.tuning.search.search import Search
 from mdhnp.tuning.search.space import sample, schedule
 from mdhnp.tuning.search.variants import FIELDS, distinct, variants
 
-EVERY: dict[str, Computation] = {**stages(), "chain": blurred(70, 90), "split": gemm(16, 16, 1 << 16)}
+EVERY: dict[str, Computation] = {
+    **stages(),
+    "chain": blurred(70, 90),
+    "split": gemm(16, 16, 1 << 16),
+    "rows": random_rows(Seeded(1), 64)[0],
+}
 
 
 def some(h: Computation, caps: DeviceCaps, count: int) -> list[Schedule]:
@@ -36,14 +43,11 @@ def some(h: Computation, caps: DeviceCaps, count: int) -> list[Schedule]:
     return [default(h, caps), *islice((s for s in each if is_legal(h, s, caps)), count * isinstance(h, MdHom))]
 
 
-def lines(h: Computation, s: Schedule, caps: DeviceCaps) -> list[str]:
-    """The lines of the program's text, in any order: where a variable is declared does not matter."""
-    arguments = tuple([tuple([Argument(role, n) for n in range(len(v))]) for role, v in _sides(h)])
-    return sorted(generate([Stage(h, *arguments)], [s], caps, default).source.splitlines())
-
-
-def _sides(h: Computation) -> list[tuple[Any, tuple[Any, ...]]]:
-    return [("input", h.inputs), ("output", h.outputs)]
+def text(h: Computation, s: Schedule, caps: DeviceCaps) -> str:
+    sides = [
+        tuple([Argument(role, n) for n in range(len(v))]) for role, v in (("input", h.inputs), ("output", h.outputs))
+    ]
+    return generate([Stage(h, sides[0], sides[1])], [s], caps, default).source
 
 
 @pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
@@ -51,18 +55,19 @@ def _sides(h: Computation) -> list[tuple[Any, tuple[Any, ...]]]:
 def test_variants_are_other_kernels_and_what_is_not_distinct_is_the_same(name: str, caps: DeviceCaps) -> None:
     h, rng, same, count = EVERY[name], np.random.default_rng(0), 0, 0
     for s in some(h, caps, 3):
-        text = lines(h, s, caps)
+        own = text(h, s, caps)
         for field in FIELDS:
             for found in islice(variants(h, s, caps, field, rng), 2):
-                alike = lines(h, found, caps) == text
+                alike = text(h, found, caps) == own
                 assert alike or distinct(h, found) != distinct(h, s), f"{field}: {found}"
                 same, count = same + (alike and distinct(h, found) != distinct(h, s)), count + 1
         for _ in range(5):
             orders: dict[str, Any] = {f: tuple(rng.permutation(h.rank).tolist()) for f in FIELDS if f.endswith("order")}
             found = replace(s, **orders)
             if is_legal(h, found, caps) and distinct(h, found) == distinct(h, s):
-                assert lines(h, found, caps) == text
-    assert same <= 0.1 * count, "few differ in what the kernel does not depend on"
+                # Where a variable is declared may differ.
+                assert sorted(text(h, found, caps).splitlines()) == sorted(own.splitlines())
+    assert same <= max(1, 0.1 * count), "few differ in what the kernel does not depend on"
 
 
 @pytest.mark.parametrize("name", EVERY)
