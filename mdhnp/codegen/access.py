@@ -113,28 +113,23 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
 
 def store(c: Context, number: int, place: Point, value: Value, imaginary: Value | None = None) -> None:
     """Write a result to its place in the output: complex ones as whole vectors where all lanes lie inside."""
-    view = c.h.outputs[number]
-    offset, steps = _offset(c, view, 0, place)
-    stride = steps[c.s.vector_dim] if place.lanes > 1 else ZERO
-    offset = c.output_offset + offset
+    offset, stride = place_of(c, number, place)
     whole = stride == _PAIRS and place.valid is None and place.done is None
     pair = imaginary if whole else None
-    c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done, pair))
+    c.build.add(Store(c.buffer(c.h.outputs[number]), offset, value, stride, place.valid, place.done, pair))
     if imaginary is not None and not whole:
         store(c, number + 1, place, imaginary)
 
 
 def read_back(c: Context, number: int, place: Point) -> Value:
     """Give the partial result that waits in an output."""
-    view = c.h.outputs[number]
-    offset, steps = _offset(c, view, 0, place)
-    stride = steps[c.s.vector_dim] if place.lanes > 1 else ZERO
-    return read(c.buffer(view), c.output_offset + offset, stride, place.lanes, place.valid)
+    return read(c.buffer(c.h.outputs[number]), *place_of(c, number, place), place.lanes, place.valid)
 
 
-def place_of(c: Context, number: int, point: Mapping[int, Index]) -> Index:
-    """Where a result lies in the output."""
-    return _offset(c, c.h.outputs[number], 0, Point(point, point))[0]
+def place_of(c: Context, number: int, place: Point) -> tuple[Index, Index]:
+    """Where a result lies in the output, and how far its lanes lie apart."""
+    offset, steps = _offset(c, c.h.outputs[number], 0, place)
+    return c.output_offset + offset, steps[c.s.vector_dim] if place.lanes > 1 else ZERO
 
 
 def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, tuple[Index, ...]]:

@@ -47,7 +47,9 @@ def declare_local(c: Context) -> None:
     declare_doubt(c)
     declare_operand(c)
     if c.s.results == "local":
-        _declare_local_results(c)
+        size = prod(c.s.footprint(d) for d in c.kept)
+        for n in range(len(c.result_dtypes)):
+            c.build.add(AllocLocal(_waiting(c, n), size))
 
 
 def emit_tiles(c: Context) -> None:
@@ -61,8 +63,10 @@ def emit_tiles(c: Context) -> None:
             accumulate(c, Accumulators(()))
         return
     if c.combined and c.s.results == "global":
-        with group_loops(c, c.global_order):
-            _tile_to_output(c)
+        # Partial results wait in the output; the first local tile of the reduction writes, later ones combine.
+        with group_loops(c, c.global_order), step_loops(c):
+            acc = _accumulated(c)
+            c.build.either(_first_tile(c), lambda: store_all(c, acc), lambda: store_all(c, acc, onto=True))
         return
     with group_loops(c, outer, all_dims=c.global_order):
         if not c.combined:
@@ -201,13 +205,6 @@ def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequenc
         reduce.mark_seen(c, total)
 
 
-def _tile_to_output(c: Context) -> None:
-    """Partial results wait in the output; the first local tile of the reduction writes, later ones combine."""
-    with step_loops(c):
-        acc = _accumulated(c)
-        c.build.either(_first_tile(c), lambda: store_all(c, acc), lambda: store_all(c, acc, onto=True))
-
-
 def _first_tile(c: Context) -> list[Compare]:
     """Conditions for the current local tile to be the first of what this nest reduces."""
     own = [d for d in c.combined if c.walks(d) and d not in c.link.opened]
@@ -250,12 +247,6 @@ def _local_results(c: Context, inner: Sequence[int]) -> None:
 def _waiting(c: Context, n: int) -> Buffer:
     """The local memory in which partial results wait."""
     return Buffer(f"o{n}_l", c.result_dtypes[n], "local", own=True)
-
-
-def _declare_local_results(c: Context) -> None:
-    size = prod(c.s.footprint(d) for d in c.kept)
-    for n in range(len(c.result_dtypes)):
-        c.build.add(AllocLocal(_waiting(c, n), size))
 
 
 def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Index, Index]:
@@ -340,19 +331,21 @@ def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
     with step_loops(c):
         checks = [*steps_inside(c, c.ragged), *reads_inside(c, step_spans(c))]
-        border = _map_clamped if _together(c) else _map_border
+        border = partial(_map_elements, inside=False) if _together(c) else _map_border
         c.build.either(checks, lambda: _map_elements(c), lambda: border(c))
 
 
-def _map_elements(c: Context) -> None:
-    pending = []
+def _map_elements(c: Context, *, inside: bool = True) -> None:
+    """Compute all points of the private tile, then store them; where not all lie `inside`, those that do."""
+    place, pending = None if inside else accumulate_coordinates(c), []
     for offset in elements(c):
         at = element_point(c, offset, c.s.vector_width)
-        found = point_values(c, c.h.scalar, at)
+        found = point_values(c, c.h.scalar, at if place is None else place(offset))
         pending.append((at, [c.build.name("o", v) for v in found]))
-    # Stores come after all loads, so that loads of neighbouring elements can be shared.
+    # Stores come after all loads, so that loads of neighbouring elements can be shared, and are under way together.
     for at, values in pending:
-        store_results(c, at, values)
+        with c.build.when([] if inside else points_inside(c, at.point, c.ragged)):
+            store_results(c, at, values)
 
 
 def _together(c: Context) -> bool:
@@ -360,17 +353,6 @@ def _together(c: Context) -> bool:
     several = c.s.work_items > 1 and prod(c.s.private_tile) > 1 and c.s.vector_width == 1
     anywhere = all([v.boundary is None and c.buffer(v).constant for v in c.h.inputs])
     return several and anywhere and not c.link.limits and not c.h.calls_text
-
-
-def _map_clamped(c: Context) -> None:
-    """All points of the private tile, so that their loads are under way together; those that lie inside are stored."""
-    place, pending = accumulate_coordinates(c), []
-    for offset in elements(c):
-        found = point_values(c, c.h.scalar, place(offset))
-        pending.append((element_point(c, offset, 1), [c.build.name("o", v) for v in found]))
-    for at, values in pending:
-        with c.build.when(points_inside(c, at.point, c.ragged)):
-            store_results(c, at, values)
 
 
 def _map_border(c: Context) -> None:

@@ -89,7 +89,7 @@ def store_words(c: Context, acc: Accumulators) -> None:
             point = dict(element_point(c, dict(others) | {column: offsets[n]}, 1).point)
             point[column] = point[column] + lane * (offsets[1] - offsets[0] - 2)
             with b.when(points_inside(c, point, c.ragged)):
-                b.add(st.StoreWords(c.buffer(c.h.outputs[0]), place_of(c, 0, point), tuple(words)))
+                b.add(st.StoreWords(c.buffer(c.h.outputs[0]), place_of(c, 0, Point(point, point))[0], tuple(words)))
 
 
 class _Products:
@@ -150,7 +150,7 @@ class _Products:
         for factors, (item, d, lanes) in zip(loaded, who, strict=True):
             self._watch([*chain(*factors.values())], item, c.s.num_wi[d] // lanes, step)
         negative = {p.left: [*map(self._negative, left[p.left])] for some in self._sums for p in some if p.negated}
-        for one, other in _terms(atom):
+        for one, other in multiplied_parts(atom):
             for n, p in ((n, p) for n, some in enumerate(self._sums) for p in some):
                 a, b = negative[p.left] if p.negated else left[p.left], right[p.right]
                 i, j = p.bytes or (one, other)
@@ -182,7 +182,7 @@ class _Products:
                         left[factor] = parts(c, atom, "a", factor[0], a)
                     self._watch([*left.values()], ZERO, 1, 0)
                     at = constant(first // WORDS)
-                    for one, other in _terms(atom):
+                    for one, other in multiplied_parts(atom):
                         for m, p in ((m, p) for m, some in enumerate(self._sums) for p in some):
                             part = self._right.index(p.right) * (operand.parts // len(self._right)) + other
                             where = prepared_at(operand, turn, part, self._local, at, ZERO)
@@ -309,6 +309,6 @@ def _points(c: Context, dims: Collection[int]) -> Iterator[tuple[int, ...]]:
     return product(*map(c.offsets, dims))
 
 
-def _terms(atom: Atom) -> Sequence[tuple[int, int]]:
+def multiplied_parts(atom: Atom) -> Sequence[tuple[int, int]]:
     """Which parts of both factors are multiplied: of those that are split the smallest products first."""
     return ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),)

@@ -15,6 +15,7 @@ from mdhnp.codegen.factors import BITS, look, parts
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, divided, least, variable
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
+from mdhnp.codegen.matrix import multiplied_parts
 from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.layout import ALIGNED, WIDEST
@@ -202,7 +203,7 @@ class Products:
         right: Sequence[tuple[Value, ...]],
     ) -> None:  # fmt: skip
         into = tuple([some[block] for some in sums])
-        for one, other in ((1, 0), (0, 1), (0, 0)) if self._atom.split else ((0, 0),):
+        for one, other in multiplied_parts(self._atom):
             self._build.add(st.MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
 
     def _multiply_wide(

@@ -74,35 +74,27 @@ class _Summary(NamedTuple):
     changes: bool
 
 
+#: Names of the bodies of each kind of statement that has some.
+_BODIES = {
+    st.Scope: ("body",),
+    st.For: ("body",),
+    st.If: ("inside", "elsewhere"),
+    st.Pipeline: ("fill", "prepare", "work"),
+    st.Roles: ("work", "fill"),
+}
+
+
 def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
-    match s:
-        case st.Scope():
-            return (s.body,)
-        case st.For():
-            return (s.body if isinstance(s.body, tuple) else (s.body,),)
-        case st.If():
-            return s.inside, s.elsewhere
-        case st.Pipeline():
-            return s.fill, s.prepare, s.work
-        case st.Roles():
-            return s.work, s.fill
-    return ()
+    """Give the bodies inside of a statement; the copy that a loop may be of is one."""
+    found = [getattr(s, name) for name in _BODIES.get(type(s), ())]
+    return tuple([body if isinstance(body, tuple) else (body,) for body in found])
 
 
 def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
     """The statement with what a function makes of the bodies inside of it."""
-    match s:
-        case st.Scope():
-            return st.Scope(changed(s.body))
-        case st.For(body=tuple() as body):
-            return replace(s, body=changed(body))
-        case st.If():
-            return st.If(s.tests, changed(s.inside), changed(s.elsewhere))
-        case st.Pipeline():
-            return replace(s, fill=changed(s.fill), prepare=changed(s.prepare), work=changed(s.work))
-        case st.Roles():
-            return replace(s, work=changed(s.work), fill=changed(s.fill))
-    return s
+    each: dict[str, Any] = {name: getattr(s, name) for name in _BODIES.get(type(s), ())}
+    new: Any = {name: changed(body) for name, body in each.items() if isinstance(body, tuple)}
+    return replace(s, **new) if new else s
 
 
 def element(index: Index) -> Element:

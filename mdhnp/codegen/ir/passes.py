@@ -14,8 +14,9 @@ reads any more what the round before has read, which is what is filled next. Wit
 those who fill and those who work, with two barriers for each slot: it is full, and it may be filled again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies, with_bodies
@@ -43,7 +44,16 @@ def place_barriers(body: st.Body, *, first: bool) -> st.Body:
 
 
 def has_barrier(body: Iterable[st.Stmt]) -> bool:
-    return any(isinstance(s, st.Barrier) or any(map(has_barrier, bodies(s))) for s in body)
+    return any(True for _ in all_of(st.Barrier, body))
+
+
+def all_of(kind: type, body: Iterable[st.Stmt]) -> Iterator[Any]:
+    """Give all statements of a kind in a body, and in bodies inside of it, in order."""
+    for s in body:
+        if isinstance(s, kind):
+            yield s
+        for inner in bodies(s):
+            yield from all_of(kind, inner)
 
 
 class _Barriers:
@@ -183,7 +193,7 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
     filling = (st.Wait(ahead - 1), st.Publish(), full(wait=False), again, fill)
     if p.prepare:
         filling = (again, fill, st.Wait(ahead), *prepare, st.Publish(), full(wait=False))
-    later = int(any([s.pending > 0 for s in _waits(p.work)]))
+    later = int(any([s.pending > 0 for s in all_of(st.WaitProducts, p.work)]))
     done = (Compare(now, ">=", constant(later)), Compare(now + (PREPARED - later), "<", p.rounds))
     left = st.If(done[1 - later :], (empty(wait=False, later=later),))
     # What is read in a round is read when its last products are done.
@@ -191,12 +201,6 @@ def _by_producers(p: st.Pipeline, items: int, behind: st.Body) -> st.Roles:
     working = (full(wait=True), st.Scope((*p.work[:read], left, *p.work[read:])))
     only = _instead_of_barriers((_loop(p.round, p.rounds, working), *behind), st.NamedBarrier(among + 1, workers))
     return st.Roles(workers, only, (first, _loop(p.round, p.rounds, filling)), p.registers)
-
-
-def _waits(body: st.Body) -> list[st.WaitProducts]:
-    """Give all waits for products in a body, and in bodies inside of it."""
-    found = [s for s in body if isinstance(s, st.WaitProducts)]
-    return found + [s for one in body for inner in bodies(one) for s in _waits(inner)]
 
 
 def _instead_of_barriers(body: st.Body, barrier: st.NamedBarrier) -> st.Body:
@@ -216,7 +220,8 @@ def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:
     first = _loop(p.filled, constant(p.stages - 1), (*_first(p), st.Commit()))
     if p.stages >= st.MANY_STAGES:
         inside = Compare(variable(p.filled), "<", p.rounds)
-        fill = st.Scope((_ahead(p), *_instead(p.fill, {c: _where(c, inside) for c in _copies(p.fill)}), st.Commit()))
+        guarded = {c: _where(c, inside) for c in all_of(st.Copy, p.fill)}
+        fill = st.Scope((_ahead(p), *_instead(p.fill, guarded), st.Commit()))
         body = (st.Wait(p.stages - 2), st.Barrier(), st.Scope(p.work), fill)
         return [first, _loop(p.round, p.rounds, body), st.Wait(0)]
     fill = st.Scope((_ahead(p), _if_any(p, p.fill), st.Commit()))
@@ -233,7 +238,7 @@ def _where(c: st.Copy, test: Compare) -> st.Copy:
 
 
 def _through_registers(p: st.Pipeline) -> list[st.Stmt]:
-    copies = list(dict.fromkeys(_copies(p.fill)))
+    copies = list(dict.fromkeys(all_of(st.Copy, p.fill)))
     held = [Register("next", n, c.target.dtype) for n, c in enumerate(copies)]
     declared = [st.Declare(r, Const("0", r.dtype)) for r in held]
     loads = {c: st.Assign(r, c.source) for c, r in zip(copies, held, strict=True)}
@@ -260,10 +265,6 @@ def _first(p: st.Pipeline) -> st.Body:
 def _if_any(p: st.Pipeline, fill: st.Body) -> st.If:
     """Fill for a round that may be beyond the last one."""
     return st.If((Compare(variable(p.filled), "<", p.rounds),), fill)
-
-
-def _copies(body: st.Body) -> list[st.Copy]:
-    return [c for s in body for c in ([s] if isinstance(s, st.Copy) else [c for b in bodies(s) for c in _copies(b)])]
 
 
 def _instead(body: st.Body, of: Mapping[st.Copy, st.Stmt]) -> st.Body:
