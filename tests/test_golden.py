@@ -16,7 +16,7 @@ from kernels import KERNELS
 from schedules import CAPS, MATRICES
 
 from mdhnp.codegen.opencl.selection import writing
-from mdhnp.codegen.radix import sorting
+from mdhnp.codegen.opencl.short_rows import sorting
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -1,7 +1,7 @@
 """Programs that are written by hand, on Arrays of a device with memory of its own.
 
 Rows are sorted, indices grouped, elements selected, or changed where indices say; and it is said how far indices reach.
-See `codegen/radix.py`, and `grouping.py`, `selection.py`, `reach.py` and `atomics.py` in `codegen/opencl`.
+See `short_rows.py`, `grouping.py`, `selection.py` and `atomics.py` in `codegen/opencl`.
 """
 
 import weakref
@@ -35,7 +35,7 @@ def sort_rows(rows: Array, *, values: bool = False, places: bool = False, bits: 
     The Array has two axes, is in C order and not empty, on a device with memory of its own. Where it is known that
     whole numbers differ in their last `bits` only, that takes less time.
     """
-    from mdhnp.codegen.radix import sorting
+    from mdhnp.codegen.opencl.short_rows import sorting
 
     view, device = rows._view, rows.device
     outputs = [(view.shape, t) for t, wanted in ((view.dtype, values), (_INDEX, places)) if wanted]
@@ -183,7 +183,7 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
         layout = Layout.of(view)
         if not view.size or not layout.contiguous or view.size > COUNTED:
             return None if view.size else 0
-        from mdhnp.codegen.opencl.reach import groups, reaching
+        from mdhnp.codegen.opencl.grouping import groups, reaching
 
         outputs = [((groups(view.size, device.caps),), _REACHED)]
         (largest,) = computed(device, reaching, (view,), outputs, view.dtype, view.size)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl.ctypes import memory_type
-from mdhnp.codegen.opencl.written import head, of_each, work_group
+from mdhnp.codegen.opencl.written import given, of_each
 from mdhnp.codegen.program import Program
-from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps
 
 #: Neighbours that one instruction adds.
@@ -86,10 +85,6 @@ def combining(
     combine += _FOUR_ADDED.format(sign="" if added else "-") if wide else _ONE.format(kind=kind)
     each = _WIDE if wide else 1
     body = _BODY.format(index="index < 0 ? index + count : index" if index.kind == "i" else "index", each=each)
-    arrays = {
-        "const INDEX *indices": Argument("input", 0), f"const {kind} *values": Argument("input", 1),
-        f"{kind} *a": Argument("output", 0),
-    }  # fmt: skip
-    sizes = {"n": number * columns, "columns": columns, "count": rows}
-    begin = head(work_group(caps)[1], INDEX=memory_type(index)) + combine
-    return of_each(begin, "combine_all", arrays, sizes, body, number * columns // each, caps)
+    arrays = given(["const INDEX *indices", f"const {kind} *values"], [f"{kind} *a"])
+    sizes, results = {"n": number * columns, "columns": columns, "count": rows}, number * columns // each
+    return of_each("combine_all", arrays, sizes, body, results, caps, text=combine, INDEX=memory_type(index))

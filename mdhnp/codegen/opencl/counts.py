@@ -4,7 +4,7 @@ What sorts by digits and what selects elements count in tiles, one a work-group,
 is where in each tile.
 """
 
-from mdhnp.codegen.opencl.written import SHIFT, kernel
+from mdhnp.codegen.opencl.written import SHIFT, kernel, macros
 from mdhnp.codegen.program import Kernel
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps
@@ -93,17 +93,11 @@ _SUM_COUNTS = """\
 
 def sums_text(lanes: int, items: int, each: int) -> str:
     """Give functions for work-groups of `items`, `lanes` of which run together; a tile has `each` elements an item."""
-    defined = {"LANES": lanes, "ITEMS": items, "EACH": each}
-    macros = "".join(f"#define {n} {v}\n" for n, v in defined.items())
-    return macros + SHIFT + (_TOGETHER if lanes > 1 else _ALONE) + _SUMS
+    together = _TOGETHER if lanes > 1 else _ALONE
+    return macros(LANES=lanes, ITEMS=items, EACH=each) + SHIFT + together + _SUMS
 
 
-def summing(
-    counts: Argument, totals: Argument, tiles: int, items: tuple[int, int], caps: DeviceCaps
-) -> tuple[str, Kernel]:
-    """Give the kernel that makes of counts of tiles the sums of those before, and gives the sum of all.
-
-    `tiles` is the number of that size.
-    """
+def summing(counts: Argument, totals: Argument, items: tuple[int, int], caps: DeviceCaps) -> tuple[str, Kernel]:
+    """Give the kernel that makes of counts of tiles, so many as size 1 says, sums of those before, and sums of all."""
     arrays = {"uint *counts": counts, "uint *totals": totals}
-    return kernel("sum_counts", arrays, {"tiles": tiles}, _SUM_COUNTS, items, caps)
+    return kernel("sum_counts", arrays, {"tiles": 1}, _SUM_COUNTS, items, caps)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mdhnp.codegen.opencl.counts import summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
-from mdhnp.codegen.opencl.written import UNSIGNED, Arrays, kernel, work_group
+from mdhnp.codegen.opencl.written import UNSIGNED, Arrays, kernel, macros, work_group
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps
@@ -206,8 +206,7 @@ class RowSort:
         }  # fmt: skip
         if kind == "f":
             defined["INFINITE"] = f"{int(np.array(np.inf, self.dtype).view(f'u{size}')):#x}{suffix}"
-        macros = "".join(f"#define {n} {v}\n" for n, v in defined.items())
-        head = f"// Elements of type {memory_type(self.dtype)}\n{macros}"
+        head = f"// Elements of type {memory_type(self.dtype)}\n{macros(**defined)}"
         return head + _ORDERED[kind] + (_COMPARED if kind == "f" else _SAME)
 
 
@@ -236,7 +235,7 @@ def by_digits(sort: RowSort) -> Program:
         arrays = {"uint *counts": _COUNTS, "uint *totals": _TOTALS}
         sums = kernel("sum_counts", arrays, {"tiles": 1}, _SUM_FEW, summed, sort.caps)
     else:
-        sums = summing(_COUNTS, _TOTALS, 1, summed, sort.caps)
+        sums = summing(_COUNTS, _TOTALS, summed, sort.caps)
     counting = [passes.counting(n) for n in range(sort.digits)]
     moving = [passes.moving(n) for n in range(sort.digits)]
     # Passes between the first one and the last have one text.

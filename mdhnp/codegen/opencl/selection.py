@@ -89,7 +89,7 @@ def counting(dtype: "np.dtype[Any]", count: int, criterion: Criterion, caps: Dev
     (_, items), every = work_group(caps), tiles(count, caps)
     counts, total = Argument("output", 0), Argument("output", 1)
     arrays = {"const TYPE *x": Argument("input", 0), "uint *counts": counts}
-    sum_text, sums = summing(counts, total, 1, (items, items), caps)
+    sum_text, sums = summing(counts, total, (items, items), caps)
     text, counted = kernel("count", arrays, {"n": 0}, _COUNT, (every * items, items), caps)
     return Program(_head(dtype, criterion, caps) + sum_text + text, (counted, sums), (), (count, every))
 

@@ -1,6 +1,6 @@
 """Programs whose text is written by hand, not generated of an MDH: text and launches of one description."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.mdh.stages import Argument
@@ -24,9 +24,14 @@ def work_group(caps: DeviceCaps) -> tuple[int, int]:
     return (caps.subgroup, ITEMS) if caps.subgroup else (1, ITEMS_ALONE)
 
 
-def head(items: int, **defined: object) -> str:
-    """Give what texts begin with that are for work-groups of so many items: macros."""
-    return "".join([f"#define {name} {what}\n" for name, what in {**defined, "ITEMS": items}.items()]) + SHIFT
+def macros(**defined: object) -> str:
+    return "".join([f"#define {name} {what}\n" for name, what in defined.items()])
+
+
+def given(inputs: Sequence[str], outputs: Sequence[str]) -> Arrays:
+    """Give arrays that are all inputs and all outputs of a program, in order."""
+    arrays = {declared: Argument("input", n) for n, declared in enumerate(inputs)}
+    return arrays | {declared: Argument("output", n) for n, declared in enumerate(outputs)}
 
 
 def kernel(
@@ -58,8 +63,13 @@ def one_kernel(
 
 
 def of_each(
-    head: str, name: str, arrays: Arrays, sizes: Mapping[str, int], body: str, results: int, caps: DeviceCaps
-) -> Program:
-    """Give the program of one kernel, each of whose work-items gives one of so many results."""
+    name: str, arrays: Arrays, sizes: Mapping[str, int], body: str, results: int, caps: DeviceCaps, *, text: str = "",
+    **defined: object,
+) -> Program:  # fmt: skip
+    """Give the program of one kernel, each of whose work-items gives one of so many results.
+
+    Macros that are `defined`, and then some `text`, stand before it.
+    """
     _, items = work_group(caps)
+    head = macros(**defined, ITEMS=items) + SHIFT + text
     return one_kernel(head, name, arrays, sizes, body, (-(-results // items) * items, items), caps)
