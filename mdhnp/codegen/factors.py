@@ -51,7 +51,7 @@ def _no_doubt(c: Context) -> None:
         c.build.add(Store(_DOUBT, ZERO, Const("0", _DOUBT.dtype)))
 
 
-def _is_small(watched: Register) -> Value:
+def is_small(watched: Register) -> Value:
     return Apply("less", (watched, Const(str(_SMALLEST), BITS)), BOOL)
 
 
@@ -60,12 +60,8 @@ def found_least(c: Context) -> Register:
     return c.build.declare("least", Const(str(_MOST), BITS))
 
 
-def doubt_if_small(c: Context, watched: Register) -> None:
+def doubt_where(c: Context, strange: Value) -> None:
     """Tell the others where some factor may not be the sum of its parts."""
-    _doubt_where(c, _is_small(watched))
-
-
-def _doubt_where(c: Context, strange: Value) -> None:
     with c.build.when([Truth(strange)]):
         c.build.add(Copy(_DOUBT, ZERO, Outside("1", _DOUBT.dtype)))
 
@@ -134,7 +130,7 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     assert summed is not None
     pair = b.name("nothing", summed)
     halves = [half(pair, 1, upper=upper) for upper in (False, True)]
-    small = _is_small(watched)
+    small = is_small(watched)
     first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
     return _agreed(c, strange)
@@ -147,5 +143,5 @@ def somebody_finds(c: Context, strange: Value) -> Value:
 
 
 def _agreed(c: Context, strange: Value) -> Value:
-    _doubt_where(c, strange)
+    doubt_where(c, strange)
     return Apply("not_equal", (Load(_DOUBT, ZERO), Const("0", _DOUBT.dtype)), BOOL)

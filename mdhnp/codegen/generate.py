@@ -147,20 +147,16 @@ class _Build:
             self._scan(scan_totals, self._following(scan_totals), totals, carry)
         self._kernel(h, s, inputs, outputs, carry=carry)
 
-    def _takes_powers(self, h: Computation) -> bool:
-        """Whether exponentials may be powers of two: of sums, to which each is one of many terms."""
-        summed = any([float_sums(one) for one in h.mdhoms])
-        return self.caps.powers and summed and all([one.precision != "fixed" for one in h.mdhoms])
-
     def _kernel(
         self, h: Computation, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument], *,
         carry: Sequence[Argument] = (), partial: bool = False,
     ) -> None:  # fmt: skip
         """Build one kernel."""
-        c = Context(
-            h.loops, s, self.default is None, self.caps.subgroup, build=Builder(powers=self._takes_powers(h)),
-            async_copies=self.caps.async_copies,
-        )  # fmt: skip
+        exact = any([one.precision == "fixed" for one in h.mdhoms])
+        # Exponentials may be powers of two in sums, to which each is one of many terms.
+        powers = self.caps.powers and not exact and any([float_sums(one) for one in h.mdhoms])
+        general, subgroup, build = self.default is None, self.caps.subgroup, Builder(powers=powers)
+        c = Context(h.loops, s, general, subgroup, build=build, async_copies=self.caps.async_copies)
         if partial:
             c = replace(c, output_offset=_group_offset(c))
         for view in h.inputs:
@@ -184,7 +180,7 @@ class _Build:
             title=str(h),
             work_items=items,
             vector_bytes=s.vector_width * max(t.itemsize for t in types),
-            contract=all([one.precision != "fixed" and may_contract(one) for one in h.mdhoms]),
+            contract=not exact and all(map(may_contract, h.mdhoms)),
             wide=h.wide and not c.general,
             # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
             inline_borders=bool(c.combined) and not c.general,

@@ -48,8 +48,8 @@ def declare_local(c: Context) -> None:
     declare_operand(c)
     if c.s.results == "local":
         size = prod(c.s.footprint(d) for d in c.kept)
-        for n in range(len(c.result_dtypes)):
-            c.build.add(AllocLocal(_waiting(c, n), size))
+        for waiting in _waiting(c):
+            c.build.add(AllocLocal(waiting, size))
 
 
 def emit_tiles(c: Context) -> None:
@@ -236,17 +236,17 @@ def _local_results(c: Context, inner: Sequence[int]) -> None:
                         reduce.apply(c, values, _read_results(c, offset, values[0].lanes), before=True)
             for offset, values in zip(elements(c), acc.values, strict=True):
                 where, stride = _result_offset(c, offset, values[0].lanes)
-                for n, value in enumerate(values):
-                    c.build.add(Store(_waiting(c, n), where, value, stride))
+                for waiting, value in zip(_waiting(c), values, strict=True):
+                    c.build.add(Store(waiting, where, value, stride))
     # Only the work-items that wrote results read them.
     with c.build.when(first) if first else c.build.block(), step_loops(c):
         found = [tuple(c.build.name("acc", v) for v in _read_results(c, o, c.lanes)) for o in elements(c)]
         store_all(c, Accumulators(tuple(found)), by_all=True)
 
 
-def _waiting(c: Context, n: int) -> Buffer:
+def _waiting(c: Context) -> list[Buffer]:
     """The local memory in which partial results wait."""
-    return Buffer(f"o{n}_l", c.result_dtypes[n], "local", own=True)
+    return [Buffer(f"o{n}_l", dtype, "local", own=True) for n, dtype in enumerate(c.h.scalar.dtypes)]
 
 
 def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Index, Index]:
@@ -262,7 +262,7 @@ def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Inde
 
 def _read_results(c: Context, offset: dict[int, int], lanes: int) -> list[Load]:
     where, stride = _result_offset(c, offset, lanes)
-    return [read(_waiting(c, n), where, stride, lanes) for n in range(len(c.result_dtypes))]
+    return [read(waiting, where, stride, lanes) for waiting in _waiting(c)]
 
 
 def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dict[int, int]], Point]:

@@ -13,9 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod
-from typing import Any
-
-import numpy as np
 
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.codegen.link import NestLink, index_at, sizes
@@ -380,11 +377,6 @@ class Nest:
             return constant(self.s.local_tile[d])
         left = self.extent(d) - (self.at(d, "l") if self.several(d) else ZERO)
         return self.points(d) if self.at_once(d) == 1 else least(constant(self.s.local_tile[d]), left)
-
-    @cached_property
-    def result_dtypes(self) -> tuple[np.dtype[Any], ...]:
-        """Types of the partial results."""
-        return self.h.scalar.dtypes
 
     @property
     def lanes(self) -> int:

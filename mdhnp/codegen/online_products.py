@@ -131,15 +131,12 @@ class Products:
             e = self._s.item + first
             panel, rest = divided(e, points * near // lanes) if near < wide else (ZERO, e)
             row, some = divided(rest, near // lanes)
-            at = slot * (points * apart) + panel * (points * near) + self._in_panel(row, some * lanes, near, apart)
+            # Swizzled rows of so many elements have their 16 bytes in different orders.
+            lies = swizzled(row * near, some * lanes, near, self._atom.itemsize)
+            lies = lies if self._atom.wide else row * apart + some * lanes
+            at = slot * (points * apart) + panel * (points * near) + lies
             with b.when([Compare(e, "<", constant(total))]):
                 yield b.named("y", row), b.named("x", panel * near + some * lanes), at
-
-    def _in_panel(self, row: Index, column: Index, near: int, apart: int) -> Index:
-        """Where an element lies; swizzled rows of so many elements have their 16 bytes in different orders."""
-        if not self._atom.wide:
-            return row * apart + column
-        return swizzled(row * near, column, near, self._atom.itemsize)
 
     def _zeros(self, first: int, last: int) -> list[list[Register]]:
         zero = splat(Const("0.0", _SINGLE), 2)

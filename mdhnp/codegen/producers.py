@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mdhnp.codegen.access import Context, Point, load
-from mdhnp.codegen.factors import doubt_if_small, found_least, look, parts
+from mdhnp.codegen.factors import doubt_where, found_least, is_small, look, parts
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, divided, even_part
 from mdhnp.codegen.ir.statements import AllocLocal, Store
 from mdhnp.codegen.ir.values import Buffer
@@ -88,7 +88,7 @@ def prepare_operand(c: Context, item: Index, turn: Index) -> None:
                 if watched is not None:
                     look(c, watched, values)
     if watched is not None:
-        doubt_if_small(c, watched)
+        doubt_where(c, is_small(watched))
 
 
 def _point(c: Context, operand: Operand, block: Index, n: Index) -> dict[int, Index]:

@@ -17,7 +17,7 @@ from mdhnp.codegen.access import Context, Point, load, read_back, segment, store
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import BOOL, Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
-from mdhnp.codegen.scalar import applied, emit, floats_of, may_contract
+from mdhnp.codegen.scalar import applied, emit, may_contract
 from mdhnp.mdh import Function
 
 _Variable = Register | Load
@@ -61,7 +61,7 @@ def _beginning(c: Context) -> tuple[str, ...]:
     """What accumulators hold before anything is combined: the identity, where there is one."""
     op = c.h.operator
     assert op is not None
-    return op.identity or ("0",) * len(c.result_dtypes)
+    return op.identity or ("0",) * len(c.h.scalar.dtypes)
 
 
 def declare(c: Context, prefix: str) -> Accumulators:
@@ -74,7 +74,7 @@ def declare(c: Context, prefix: str) -> Accumulators:
     across = c.s.vector_dim in c.combined
 
     def variables(name: str, lanes: int) -> tuple[tuple[Register, ...], ...]:
-        starts = [start(literal, t, lanes) for literal, t in zip(literals, c.result_dtypes, strict=True)]
+        starts = [start(literal, t, lanes) for literal, t in zip(literals, c.h.scalar.dtypes, strict=True)]
         return tuple([tuple([c.build.declare(name, value) for value in starts]) for _ in elements(c)])
 
     return Accumulators(variables(prefix, c.s.vector_width), variables(f"{prefix}_tail", 1) if across else (), seen)
@@ -135,7 +135,8 @@ def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before:
     fused = c.h.precision == "fixed" and may_contract(c.h)
     summed = [adds and (fused or c.h.scalar.contract) for adds in op.adds]
     operations = {"add", "subtract", *(["multiply"] if fused else [])}
-    terms = [s and floats_of(operations, v) for s, v in zip(summed, right, strict=True)]
+    operands = zip(summed, right, strict=True)
+    terms = [s and isinstance(v, Apply) and v.op in operations and v.dtype.kind == "f" for s, v in operands]
     parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
     results = [] if all(terms) else emit(op.function, parameters, {}, c.build)
     return [

@@ -1,7 +1,7 @@
 """From scalar functions to values of the IR, on scalars and on vectors alike."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -86,11 +86,6 @@ def _exponential(x: Value, builder: Builder) -> Value:
 def applied(op: str, *args: Value) -> Apply:
     """Apply an operation whose result has the type of its last operand."""
     return Apply(op, args, args[-1].dtype, max(a.lanes for a in args))
-
-
-def floats_of(operations: Collection[str], value: Value) -> bool:
-    """Whether a value is the result of one of some operations on floats."""
-    return isinstance(value, Apply) and value.op in operations and value.dtype.kind == "f"
 
 
 def may_contract(h: MdHom) -> bool:

@@ -51,7 +51,7 @@ def emit_scan(c: Context, carried: bool) -> None:
 
 def before_chunks(c: Context) -> tuple[Buffer, ...]:
     """The arguments that hold the prefixes before each work-group's chunk."""
-    return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.result_dtypes)])
+    return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.h.scalar.dtypes)])
 
 
 def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
@@ -197,7 +197,7 @@ def _identities(c: Context) -> list[Register]:
     """Declare the values of a point, which count for nothing at first."""
     op = c.h.operator
     assert op is not None and op.identity is not None
-    starts = zip(op.identity, c.result_dtypes, strict=True)
+    starts = zip(op.identity, c.h.scalar.dtypes, strict=True)
     return [c.build.declare("x", start(literal, dtype, c.s.vector_width)) for literal, dtype in starts]
 
 

@@ -30,16 +30,17 @@ def is_first_item(nest: Nest) -> list[Compare]:
     return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]
 
 
-def _mailbox(nest: Nest, n: int) -> Buffer:
-    """The local memory in which work-items leave each other a result.
+def _mailboxes(nest: Nest) -> list[Buffer]:
+    """The local memory in which work-items leave each other results.
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
     """
-    return Buffer(f"{nest.link.prefix}r{n}_l", nest.result_dtypes[n], "local", values=nest.lanes, volatile=True)
+    name, types = f"{nest.link.prefix}r", enumerate(nest.h.scalar.dtypes)
+    return [Buffer(f"{name}{n}_l", t, "local", values=nest.lanes, volatile=True) for n, t in types]
 
 
 def left_at(nest: Nest, slot: Index) -> tuple[Load, ...]:
-    return tuple([Load(_mailbox(nest, n), slot, nest.lanes) for n in range(len(nest.result_dtypes))])
+    return tuple([Load(mailbox, slot, nest.lanes) for mailbox in _mailboxes(nest)])
 
 
 def _seen(nest: Nest) -> Buffer:
@@ -51,8 +52,8 @@ def declare_shared(c: Context) -> None:
     """Declare the local memory of the tree across work-items."""
     if not c.shared_slots:
         return
-    for n in range(len(c.result_dtypes)):
-        c.build.add(AllocLocal(_mailbox(c, n), len(elements(c)) * c.shared_slots))
+    for mailbox in _mailboxes(c):
+        c.build.add(AllocLocal(mailbox, len(elements(c)) * c.shared_slots))
     assert c.h.operator is not None
     if c.h.operator.identity is None:
         c.build.add(AllocLocal(_seen(c), c.shared_slots))

@@ -53,12 +53,9 @@ def is_known(h: Computation) -> bool:
     """Whether it is one MDH that is computed point by point, also beside others and in expressions."""
     if len(h.mdhoms) > 1 or any([view.slices for view in h.last.inputs]):
         return False
-    return all([_fits_anywhere(one) for f in h.last.functions for one in f.body if one.op == "text"])
-
-
-def _fits_anywhere(text: Instruction) -> bool:
-    """Whether OpenCL C text gives one result, of its own type, and brings nothing along that other text would see."""
-    return returned_type(text.literal) == text.dtype and is_only_functions(text.literal)
+    # OpenCL C text gives one result, of its own type, and brings nothing along that other text would see.
+    texts = [one for f in h.last.functions for one in f.body if one.op == "text"]
+    return all([returned_type(one.literal) == one.dtype and is_only_functions(one.literal) for one in texts])
 
 
 class Reads:

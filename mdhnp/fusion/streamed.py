@@ -58,16 +58,13 @@ def streamed(h: Rows) -> Streamed | None:
     extents, and not computed, is read row by row instead.
     """
     for d in () if h.mdhoms[-1].nested else h.mdhoms[-1].dims("pw"):
-        dims = _dimensions(h.graph, d)
-        makes = dims is not None and any(map(_makes, h.mdhoms, h.shared, dims))
-        if dims is not None and makes and (form := _Form(h, dims).made()) is not None:
+        if (dims := _dimensions(h.graph, d)) is None:
+            continue
+        each = zip(h.mdhoms, h.shared, dims, strict=True)
+        products = [one for one, along, dim in each if dim in one.dims("cc") and is_product(one, along)]
+        if products and (form := _Form(h, dims).made()) is not None:
             return form
     return None
-
-
-def _makes(h: MdHom, along: Sequence[int], dim: int) -> bool:
-    """Whether an MDH is a product whose results have a dimension."""
-    return dim in h.dims("cc") and is_product(h, along)
 
 
 def _dimensions(graph: Graph, dim: int) -> list[int] | None:

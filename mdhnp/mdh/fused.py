@@ -78,12 +78,6 @@ def _is_one_kernel(h: Computation) -> bool:
     return plain and not any([t.kind == "c" for t in h.dtypes])
 
 
-def _is_kept(h: MdHom) -> bool:
-    """Whether others may read what an MDH gives from where it is kept, where float16 is not rounded to itself."""
-    copied = h.finish is None and all([h.scalar.body[n].op == "param" for n in h.scalar.results])
-    return copied or all([v.dtype.char != "e" for v in h.outputs])
-
-
 def unfused(h: Computation) -> Graph:
     """Give the graph of the MDHs that a step computes."""
     return h.graph if isinstance(h, Fused) else Graph.of(h)
@@ -164,8 +158,10 @@ def rows(graph: Graph) -> Rows | None:
     """
     if not _gives_last(graph) or not any([s.mdhom.last.dims("pw") for s in graph.steps]):
         return None
-    if not all([_is_kept(s.mdhom.last) for s in graph.steps[:-1]]):
-        return None
+    for link in [s.mdhom.last for s in graph.steps[:-1]]:
+        copied = link.finish is None and all([link.scalar.body[n].op == "param" for n in link.scalar.results])
+        if not copied and any([v.dtype.char == "e" for v in link.outputs]):
+            return None  # others read from where it is kept what is not rounded to itself
     shared, views = _aligned(graph), _given_views(graph)
     if shared is None or views is None:
         return None

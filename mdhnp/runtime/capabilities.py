@@ -11,7 +11,7 @@ from typing import Literal
 
 import pyopencl as cl
 
-from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import DeviceCaps
 
 try:
@@ -91,7 +91,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         powers=nvidia >= _AMPERE,
         wide_atomics=nvidia >= _HOPPER,
         split_vectors=nvidia > 0,
-        atoms=tuple(name for name, atom in ATOMS.items() if _has(nvidia, atom)),
+        atoms=tuple(n for n, a in ATOMS.items() if (nvidia == a.capability if a.wide else nvidia >= a.capability)),
         subgroup=_WARP if nvidia >= _VOLTA else 0,
     )
 
@@ -99,11 +99,6 @@ def query_caps(device: cl.Device) -> DeviceCaps:
 def target(device: cl.Device) -> str:
     """The processor for which Intel's runtime is told to compile; empty for the one that is there, and for others."""
     return os.environ.get(_TARGET, "") if device.platform.name.startswith("Intel") else ""
-
-
-def _has(architecture: int, atom: Atom) -> bool:
-    """Whether an architecture has an instruction; wide ones are of one only."""
-    return architecture == atom.capability if atom.wide else architecture >= atom.capability
 
 
 def _nvidia(device: cl.Device) -> int:

@@ -21,13 +21,15 @@ import pyopencl as cl
 from pyopencl import _cl
 
 from mdhnp.process import PARENT, process
-from mdhnp.runtime import binaries, ptx
+from mdhnp.runtime import binaries
 from mdhnp.runtime.capabilities import COMPILING, shortage
 from mdhnp.runtime.handle import Device, Runtime
 from mdhnp.runtime.private import cache_folder, opened, write
 
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
+#: What lines of assembly begin with that are hidden from the compiler.
+_LIVE = "//@ "
 #: Runtimes that programs do not ask for what they have compiled, but the helper process does: PoCL compiles each kernel
 #: once more for that, a third of all time, and where memory is short ends the process.
 UNASKED: tuple[Runtime, ...] = ("pocl",)
@@ -158,8 +160,9 @@ def _from_source(device: Device, source: str, key: str) -> cl.Program:
     program = _cl._Program(device.context, source)
     try:
         program._build(build_options(device).encode(), [device.cl])
-        if ptx.has_hidden(source):
-            program = _cl._Program(device.context, [device.cl], [ptx.edited(cl.Program(program).binaries[0])])
+        if f'asm volatile("{_LIVE}' in source:  # what a user writes has such comments, too
+            ptx = _with_live_lines(cl.Program(program).binaries[0])
+            program = _cl._Program(device.context, [device.cl], [ptx])
             program._build(b"", [device.cl])
     except cl.Error as error:
         log = "\n".join(text for _, text in program._get_build_logs()) or str(error)
@@ -170,6 +173,20 @@ def _from_source(device: Device, source: str, key: str) -> cl.Program:
         where = f"{device.name} ({device.runtime}, {device.driver})"
         raise BuildError(f"kernel {names} did not compile for {where}; {kept}\n{tail}", log, path) from error
     return cl.Program(program)
+
+
+def _with_live_lines(ptx: bytes) -> bytes:
+    """Give PTX the lines that were hidden from OpenCL's compiler, for the one architecture that has their instructions.
+
+    NVIDIA's runtime gives PTX as a program's binary, and loads PTX as one. Inline assembly in hidden lines is none to
+    its compiler, which substitutes operands in them all the same. Where work-items leave registers to others, the
+    assembler must know that a unit has one work-group at a time. (Source: PTX ISA, "Target architectures with suffix
+    a".)
+    """
+    ptx = re.sub(rb"\.target [^\n]*", b".target sm_90a", ptx.rstrip(b"\0")).replace(_LIVE.encode(), b"")
+    if b"setmaxnreg" in ptx:
+        ptx = re.sub(rb"(\.reqntid [^\n{]*)", rb"\1\n.minnctapersm 1", ptx)
+    return ptx
 
 
 def _keep_source(source: str, key: str) -> Path | None:

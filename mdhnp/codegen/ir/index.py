@@ -154,7 +154,8 @@ class Index:
         for product, factor in self.terms:
             least, greatest = _range(product[0])
             for atom in product[1:]:
-                least, greatest = _spanned((least, greatest), _range(atom))
+                ends = [0 if 0 in {a, b} else a * b for a in (least, greatest) for b in _range(atom)]
+                least, greatest = min(ends), max(ends)
             if factor < 0:
                 least, greatest = greatest, least
             # Infinity times a number is infinite, and no factor is 0.
@@ -287,12 +288,6 @@ def clamp(value: Index, low: Index, high: Index) -> Index:
 def choice(tests: tuple[Compare, ...], inside: Index, elsewhere: Index) -> Index:
     """One index where all conditions hold, else another."""
     return Index((((IndexChoice(tests, inside, elsewhere),), 1),)) if tests else inside
-
-
-def _spanned(left: tuple[Limit, Limit], right: tuple[Limit, Limit]) -> tuple[Limit, Limit]:
-    """Range of a product."""
-    ends = [0 if 0 in {a, b} else a * b for a in left for b in right]
-    return min(ends), max(ends)
 
 
 def _range(atom: Atom) -> tuple[Limit, Limit]:

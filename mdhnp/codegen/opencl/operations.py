@@ -206,7 +206,9 @@ def _arithmetic(sign: str, args: Sequence[Text], dtype: DType, lanes: int) -> Te
         return Text(f"as_{value_type(dtype, lanes)}({text})", dtype, lanes)
     if dtype.kind == "i" and sign in _WRAPPING:
         return Text(f"({memory_type(dtype)})({text})", dtype)
-    return _narrowed(text, dtype, lanes)
+    if dtype.kind in "iu" and dtype.itemsize < 4 and lanes == 1:  # which C computes as int; NumPy wraps it around
+        return Text(f"({memory_type(dtype)})({text})", dtype)
+    return Text(text, dtype, lanes)
 
 
 def _unsigned(value: Text, lanes: int) -> Text:
@@ -217,13 +219,6 @@ def _unsigned(value: Text, lanes: int) -> Text:
     if dtype.kind == "u" and dtype.itemsize >= 4:
         return value
     return Text(f"({'ulong' if dtype.itemsize == 8 else 'uint'}){value.atom}", dtype)
-
-
-def _narrowed(text: str, dtype: DType, lanes: int) -> Text:
-    """C computes small integers as int; NumPy wraps them in their own type."""
-    if dtype.kind in "iu" and dtype.itemsize < 4 and lanes == 1:
-        return Text(f"({memory_type(dtype)})({text})", dtype)
-    return Text(text, dtype, lanes)
 
 
 def _not(value: Text) -> Text:

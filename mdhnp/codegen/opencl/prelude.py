@@ -4,8 +4,6 @@ PoCL's own vloadN, vstoreN and fma are calls that spill registers, so vectors ar
 under-aligned vector types, and multiply-adds are left to the compiler to contract.
 """
 
-from collections.abc import Mapping
-
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.opencl.ctypes import vector_name
 from mdhnp.mdh.ctext import defined_macros, defined_names
@@ -45,10 +43,6 @@ _INTEGERS = {
     "char": "char", "uchar": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "float": "int",
     "long": "long", "ulong": "long", "double": "long",
 }  # fmt: skip
-
-
-def helper_text(texts: Mapping[str, str]) -> str:
-    return "".join(texts[k] for k in sorted(texts, key=lambda k: (not k.startswith("_"), k)))
 
 
 def is_wide(name: str, lanes: int) -> bool:

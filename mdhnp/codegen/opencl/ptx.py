@@ -34,7 +34,7 @@ LEAST, _AT_ONCE = 4, 16
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
 
-#: What begins lines that are not OpenCL's compiler's, see runtime/ptx.py.
+#: What begins lines that are not OpenCL's compiler's, see runtime/programs.py.
 _LIVE = "//@ "
 PUBLISH = f'asm volatile("{_LIVE}fence.proxy.async.shared::cta;" ::: "memory");'
 PRODUCTS_BEGIN = f'asm volatile("{_LIVE}wgmma.fence.sync.aligned;" ::: "memory");'

@@ -8,7 +8,7 @@ from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import HALF, Buffer, Load, Value
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import Text, local_type, memory_type, value_type, vector_name
-from mdhnp.codegen.opencl.prelude import Helpers, helper_text
+from mdhnp.codegen.opencl.prelude import Helpers
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import DeviceCaps
@@ -21,7 +21,7 @@ def source(procedures: Sequence[ir.Procedure], caps: DeviceCaps) -> str:
     """Write a program for a device: helper functions, then the kernels."""
     texts: dict[str, str] = {}
     kernels = [_Kernel(p, texts, caps).text() for p in procedures]
-    helpers = helper_text(texts)
+    helpers = "".join(texts[k] for k in sorted(texts, key=lambda k: (not k.startswith("_"), k)))
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if caps.fp64 else ""
     return extension + ("\n" + helpers if helpers else "") + "\n" + "\n".join(kernels)
 
