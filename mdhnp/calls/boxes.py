@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from mdhnp.fusion.compose import Reads
 from mdhnp.mdh import Affine, Function, Instruction, MdHom, Step, View
-from mdhnp.mdh.combine import CC
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import Recorder, Symbol
-from mdhnp.mdh.views import contiguous, unit
+from mdhnp.mdh.views import unit
 
 
 class PlacedBox(NamedTuple):
@@ -56,7 +55,7 @@ def box_of(h: MdHom, written: View, value: int, view: View) -> PlacedBox | None:
     return PlacedBox(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
 
 
-def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[PlacedBox]) -> Step:
+def assembly(shape: tuple[int, ...], parts: Sequence[PlacedBox]) -> Step:
     """Give the step that computes an array all of whose elements are in parts."""
     rank, recorder = len(shape), Recorder()
     reads = Reads(rank)
@@ -71,10 +70,7 @@ def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Place
         (found,) = recorder.paste(part.function, [operand], reads.index(recorder, place))
         value = Symbol(recorder, found)
         result = value if result is None else where(_inside(recorder, part, shape), value, result)
-    inputs, values = reads.views()
-    out = contiguous("O0", dtype, shape, tuple(range(rank)))
-    made = MdHom(shape, (CC,) * rank, reads.function(recorder, (result.number,)), inputs, (out,))
-    return Step(made, values)
+    return reads.map(recorder, shape, result.number)
 
 
 def _inside(recorder: Recorder, part: PlacedBox, shape: tuple[int, ...]) -> Any:

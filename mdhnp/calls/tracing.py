@@ -240,7 +240,7 @@ class Tracer:
         if sum([prod([n - m for m, n in zip(p.low, p.high, strict=True)]) for p in parts]) == whole.size:
             del self._unwritten[value.number]
             one = part if part.dims == tuple(range(h.rank)) and len(parts) == 1 else None
-            step = assembly(whole.shape, whole.dtype, parts) if one is None else Step(h.relaid([view]), (number,))
+            step = assembly(whole.shape, parts) if one is None else Step(h.relaid([view]), (number,))
             self._steps.append((step, (value.number,)))
 
     def _seen(self, array: Array, view: View, rank: int, may_be_part: bool = True) -> tuple[int, View]:

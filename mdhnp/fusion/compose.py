@@ -18,7 +18,7 @@ from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, 
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.ctext import is_only_functions, returned_type
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Access, Place, composed, in_place, row_major, unit
+from mdhnp.mdh.views import Access, Place, composed, contiguous, in_place, row_major, unit
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -108,6 +108,12 @@ class Reads:
             (*before, *[view.dtype for _, view, _ in order]),
             lambda s: s if s.position < len(before) else replace(s, position=places[s.position - len(before)]),
         )
+
+    def map(self, recorder: Recorder, shape: tuple[int, ...], result: int) -> Step:
+        """Make the map of what was recorded, that gives an array indexed by its dimensions."""
+        function, (inputs, values) = self.function(recorder, (result,)), self.views()
+        out = contiguous("O0", function.dtypes[0], shape, tuple(range(self.rank)))
+        return Step(MdHom(shape, (CC,) * self.rank, function, inputs, (out,), checked=False), values)
 
 
 class Composer:

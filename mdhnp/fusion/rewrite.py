@@ -11,7 +11,7 @@ from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.alike import ALIKE
 from mdhnp.fusion.rules.rows import ROWS, WITHOUT_PRODUCTS
-from mdhnp.mdh import Affine, Computation, Graph, MdHom, Rows, Step, View, unfused
+from mdhnp.mdh import Affine, Computation, Graph, MdHom, Rows, Step, unfused
 from mdhnp.mdh.graph import expanded
 
 #: Names of the rewriting by all rules, and of the one by none; others are without one of them.
@@ -100,18 +100,11 @@ def _still(graph: Graph) -> Graph:
     for step in graph.steps:
         h = step.mdhom
         if isinstance(h, MdHom) and (ones := [d for d, extent in enumerate(h.extents) if extent == 1]):
-            h = replace(
-                h,
-                inputs=tuple([_without(view, ones) for view in h.inputs]),
-                outputs=tuple([_without(view, ones) for view in h.outputs]),
-            )
+            still = lambda i, ones=ones: i.still(ones) if type(i) is Affine else i  # noqa: E731
+            inputs, outputs = ([view.indexed(still) for view in views] for views in (h.inputs, h.outputs))
+            h = replace(h, inputs=tuple(inputs), outputs=tuple(outputs))
         steps.append(Step(h, step.inputs))
     return replace(graph, steps=tuple(steps))
-
-
-def _without(view: View, dims: Sequence[int]) -> View:
-    accesses = [tuple([i.still(dims) if type(i) is Affine else i for i in access]) for access in view.accesses]
-    return replace(view, accesses=tuple(accesses))
 
 
 def rewriting_of(graph: Graph, name: str) -> Rewriting:

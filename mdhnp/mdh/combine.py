@@ -127,7 +127,10 @@ class CombineSpec:
         if self.function is None:
             return CC
         if isinstance(self.function, str) and "{" in self.function:
-            return Combine(self.kind, _of_text(self, self.function, tuple(dtypes)))
+            function = trace_text(self.function, [*dtypes, *dtypes], dtypes, "combine operator", "values to combine")
+            identity = None if self.identity is None else _literals(self.identity, dtypes)
+            name = self.name or last_definition(self.function).name  # whose laws only its author knows
+            return Combine(self.kind, Operator(name, function, identity, bool(self.commutative)))
         if callable(self.function):
             traced = trace(self.function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
             given = getattr(self.function, "__name__", "")
@@ -269,13 +272,6 @@ def _lawful(spec: CombineSpec, name: str, traced: Function, source: Source) -> O
         _require(name, "is not commutative", found.commutativity if spec.commutative else "")
     commutative = not found.commutativity if spec.commutative is None else spec.commutative
     return Operator(name, traced, identity, commutative)
-
-
-def _of_text(spec: CombineSpec, source: str, dtypes: Sequence[np.dtype[Any]]) -> Operator:
-    """The operator of OpenCL C text, whose laws only its author knows."""
-    function = trace_text(source, [*dtypes, *dtypes], dtypes, "combine operator", "values to combine")
-    identity = None if spec.identity is None else _literals(spec.identity, dtypes)
-    return Operator(spec.name or last_definition(source).name, function, identity, bool(spec.commutative))
 
 
 def require_distributive(

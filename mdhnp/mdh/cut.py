@@ -131,18 +131,6 @@ class Cut:
         """How the results of the parts recombine: "cc", "ps" or "pw"."""
         return self.mdhom.last.combine[self.dim].kind
 
-    def joined(self, count: int) -> MdHom:
-        """Give what combines partial results of neighbours, or totals, to one: from stacks of so many."""
-        return combination(self.mdhom.last, self.dim, count, finish=False)
-
-    def finished(self, count: int) -> MdHom:
-        """Give what combines the last partial results: from stacks, then the inputs that `finish` reads, to results."""
-        return combination(self.mdhom.last, self.dim, count)
-
-    def prefixes(self, count: int) -> MdHom:
-        """Give what scans stacks of totals; the n-th prefix is carried on by part n + 1."""
-        return prefixes(self.mdhom.last, self.dim, count)
-
     def partition(self, arity: int = 2, divide: Divide = lambda h, dim: None) -> Partition:
         """Give the tasks that compute the whole; one task combines partial results of at most `arity` neighbours.
 
@@ -157,7 +145,7 @@ class Cut:
             results = range(len(self.totals[0].mdhom.outputs))
             stacks = tuple([Stack(tuple(range(totals)), n) for n in results])
             stages.append(tuple([Task(p.mdhom, _reads(p), (), n) for n, p in enumerate(self.totals)]))
-            stages.append((Task(self.prefixes(totals), stacks, (), 0),))
+            stages.append((Task(prefixes(self.mdhom.last, self.dim, totals), stacks, (), 0),))
             carried[1:] = [tuple([Prefix(totals, n, at) for n in results]) for at in range(totals)]
         each = enumerate(zip(self.parts, carried, strict=True))
         stages.append(tuple([Task(p.mdhom, (*_reads(p), *carry), p.outputs, n) for n, (p, carry) in each]))
@@ -186,12 +174,13 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
             if len(some) == 1:
                 above += some
                 continue
-            task = Task(made.joined(len(some)), _stacks(some), (), some[0][1].part)
+            joined = combination(h, made.dim, len(some), finish=False)
+            task = Task(joined, _stacks(some), (), some[0][1].part)
             above.append((count + len(stage), task))
             stage.append(task)
         stages.append(tuple(stage))
         level, count = above, count + len(stage)
-    last: Computation = made.finished(len(level))
+    last: Computation = combination(h, made.dim, len(level))
     reads = _stacks(level)
     others = finish_inputs(h)
     if others:  # of which only the regions that it reads are taken
@@ -250,7 +239,7 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
     >>> a = np.arange(12.0).reshape(3, 4)
     >>> sums = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(a)
     >>> halves = cut(sums, 1, 2)
-    >>> [str(p.mdhom) for p in halves.parts], str(halves.finished(2))
+    >>> [str(p.mdhom) for p in halves.parts], str(combination(sums, 1, 2))
     (['md_hom(id, (++, +)) ∘ (A[i,j]) -> P0[i]', 'md_hom(id, (++, +)) ∘ (A[i,j]) -> P0[i]'], \
 'md_hom(id, (+, ++)) ∘ (P0[i,j]) -> s[j]')
     >>> halves.run(interpret, a)

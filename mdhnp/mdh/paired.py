@@ -55,10 +55,10 @@ def paired(h: Computation) -> tuple[Stage, ...]:
     d = max(able, key=lambda k: h.extents[k])
     half, odd = divmod(h.extents[d], 2)
     extents = tuple([half if k == d else n for k, n in enumerate(h.extents)])
-    halves = [[_moved(view, d, start) for start in (0, half)] for view in h.inputs]
+    halves = [[view.moved(d, start) for start in (0, half)] for view in h.inputs]
     kept = [tuple([k for k in h.dims("cc") if k in each]) for each in moved]
     sums = [contiguous(f"T{n}", h.inputs[n].dtype, extents, dims) for n, dims in enumerate(kept)]
-    last = [_moved(view, d, 2 * half).still((d,)) for view in h.inputs * odd]
+    last = [view.moved(d, 2 * half).still((d,)) for view in h.inputs * odd]
     inputs = (*halves[0], *halves[1], *sums, *last)
     types = [v.dtype for v in inputs]
     whole = replace(
@@ -92,11 +92,6 @@ def _is_product(h: MdHom) -> bool:
         and {*f.parameters} == {last.dtype} and last.dtype.kind in "iu" and last.dtype.itemsize == _BYTES
         and len({v.dtype for v in views}) == 1 and not any([v.boundary or v.indirect or v.slices for v in views])
     )  # fmt: skip
-
-
-def _moved(view: View, d: int, start: int) -> View:
-    """Give a view of the same array from point `start` of a dimension on."""
-    return view.indexed(lambda i: replace(i, constant=i.constant + start * i.coefficients[d]))
 
 
 def _both(a: Any, other_a: Any, b: Any, other_b: Any, *rest: Any) -> Any:

@@ -85,14 +85,9 @@ def _counted(f: Function, dim: int) -> Function:
     return replace(f, parameters=(*f.parameters, _PLACE), body=tuple(recorder.body), results=results)
 
 
-def _shifted(v: View, dim: int, begin: int) -> View:
-    """Give a view whose accesses begin at another point of a dimension."""
-    return v.indexed(lambda i: replace(i, constant=i.constant + i.coefficients[dim] * begin))
-
-
 def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[View, Region]:
     """What the part needs of one array, or gives of it."""
-    v = _shifted(v, dim, begin)
+    v = v.moved(dim, begin)
     windows = []
     for axis, n in enumerate(v.shape):
         spans = [access[axis].span(extents) for access in v.accesses]
@@ -222,7 +217,7 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
     views, regions = list(found.mdhom.inputs), list(found.inputs)
     for n, v in enumerate(h.inputs):
         if v.boundary == "wrap":
-            views[n], regions[n] = _shifted(v, dim, begin), all_of(v)
+            views[n], regions[n] = v.moved(dim, begin), all_of(v)
     return Part(found.mdhom.relaid(views), tuple(regions), found.outputs)
 
 

@@ -189,23 +189,13 @@ def partial(h: MdHom, dim: int) -> MdHom:
     return replace(h, combine=combine, outputs=_partials(h, h.extents, _kept(h, dim)), finish=None)
 
 
-def combination(h: MdHom, dim: int, count: int, *, finish: bool = True) -> MdHom:
+def combination(h: MdHom, dim: int, count: int, *, finish: bool = True, kind: Literal["pw", "ps"] = "pw") -> MdHom:
     """Give what combines stacks of `count` partial results of neighbours along their first axis.
 
     `h` is the whole, or any part that gave partial results; `dim` was cut: where several reduced ones were, any. With
     `finish` it gives results of the whole, from the inputs that `finish` reads (:func:`finish_inputs`) after the
-    stacks, too; else one partial result.
+    stacks, too; else one partial result. Its first dimension is that of the stacks, but for those combined later.
     """
-    return _on_stacks(h, dim, count, "pw", finish)
-
-
-def prefixes(h: MdHom, dim: int, count: int) -> MdHom:
-    """Give what scans stacks of totals along their first axis, in order."""
-    return _on_stacks(h, dim, count, "ps", False)
-
-
-def _on_stacks(h: MdHom, dim: int, count: int, kind: Literal["pw", "ps"], finish: bool) -> MdHom:
-    """An MDH whose first dimension is the first axis of stacks but for those combined later; unnamed."""
     kept, left = _kept(h, dim), left_for_later(h, dim) if finish else ()
     extents = tuple([count if d == dim else n if d in kept else 1 for d, n in enumerate(h.extents)])
     along = {d: h.combine[d] for d in left} | {dim: Combine(kind, h.combine[dim].operator)}
@@ -214,6 +204,11 @@ def _on_stacks(h: MdHom, dim: int, count: int, kind: Literal["pw", "ps"], finish
     order = [*left, dim, *[d for d in kept if d not in left]]
     new = dict(zip(order, dimension_names(len(order)), strict=True))
     return _combining(h, along, extents, stacks, outputs, tuple([new.get(d, "") for d in range(h.rank)]), order)
+
+
+def prefixes(h: MdHom, dim: int, count: int) -> MdHom:
+    """Give what scans stacks of totals along their first axis, in order."""
+    return combination(h, dim, count, finish=False, kind="ps")
 
 
 def left_for_later(h: MdHom, dim: int) -> tuple[int, ...]:

@@ -309,6 +309,10 @@ class View:
         """The same at the first point of some dimensions."""
         return self.indexed(lambda i: i.still(dims))
 
+    def moved(self, dim: int, begin: int) -> "View":
+        """The same where a dimension begins at another point."""
+        return self.indexed(lambda i: replace(i, constant=i.constant + i.coefficients[dim] * begin))
+
     def show(self, names: Sequence[str], inputs: "Sequence[View]" = ()) -> str:
         """Text such as ``A[i,k]``, all accesses beside each other."""
         return ", ".join(self.shown(n, names, inputs) for n in range(len(self.accesses)))

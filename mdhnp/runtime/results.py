@@ -159,9 +159,8 @@ def free() -> int:
     return sum(len(block) for _, block in tuple(_blocks.free))
 
 
-def release() -> None:
-    """Give the memory of all free blocks back to the system."""
-    _blocks.release()
+#: Gives the memory of all free blocks back to the system.
+release = _blocks.release
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.trace import Recorder, Symbol
-from mdhnp.mdh.views import Access, contiguous, in_place, row_major, unit
+from mdhnp.mdh.views import Access, in_place, row_major, unit
 
 #: Steps that become one at most: a kernel that copies an operand of each takes a pointer and an offset of each, in 1024
 #: bytes of arguments, which every device has room for.
@@ -114,10 +114,7 @@ def _copied(reads: Sequence[_Read]) -> Step:
         number = all_reads.number(value, replace(array, boundary=None, fill="0"), access, in_place(rank))
         found.append(recorder.add(Instruction("param", (), array.dtype, number)))
     which = recorder.add(Instruction("index", (), np.dtype(np.int64), 0))
-    function = all_reads.function(recorder, (_one_of(found, which).number,))
-    inputs, values = all_reads.views()
-    out = contiguous("O0", function.dtypes[0], shape, tuple(range(rank)))
-    return Step(MdHom(shape, (CC,) * rank, function, inputs, (out,), checked=False), values)
+    return all_reads.map(recorder, shape, _one_of(found, which).number)
 
 
 def _one_of(values: Sequence[Symbol], which: Any, begin: int = 0) -> Any:
