@@ -17,7 +17,7 @@ from running import run_plain
 from strategies import Case, case
 from test_laws import better, left_on_ties, matrix, moments, segments, softmax
 
-from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, grid, index, interpret, md_hom, ps, pw, shares
+from mdhnp.mdh import Cut, MdHom, cc, combination, cut, finish_inputs, grid, index, interpret, md_hom, ps, pw, shares
 from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
 
@@ -60,10 +60,12 @@ def in_a_tree(made: Cut, p: Picker, compute: Callable[..., Any], *arrays: Array)
         while level:
             count = p.integer(1, 3)
             run, level = level[:count], level[count:]
-            runs.append(results(compute(made.joined(len(run)), *map(np.stack, zip(*run, strict=True)))))
+            joined = combination(made.mdhom.last, made.dim, len(run), finish=False)
+            runs.append(results(compute(joined, *map(np.stack, zip(*run, strict=True)))))
         level = runs
     stacks = map(np.stack, zip(*level, strict=True))
-    return compute(made.finished(len(level)), *stacks, *[arrays[n] for n in finish_inputs(made.mdhom)])
+    last = combination(made.mdhom.last, made.dim, len(level))
+    return compute(last, *stacks, *[arrays[n] for n in finish_inputs(made.mdhom)])
 
 
 @st.composite
@@ -326,8 +328,8 @@ def test_what_is_combined_later_is_left_in_partial_results() -> None:
     h = md_hom(lambda v: v, nested, "x[i,j,k] -> y[k]", nested=True).bind(x)
     made = cut(h, 1, 2)
     assert [part.mdhom.outputs[0].shape for part in made.parts] == [(3, 5)] * 2
-    assert str(made.finished(2)) == "md_hom(id, (max, +, ++)) ∘ (P0[j,i,k]) -> y[k]"
-    assert str(made.joined(2)) == "md_hom(id, (+, ++, ++)) ∘ (P0[i,j,k]) -> P0[j,k]"
+    assert str(combination(h, 1, 2)) == "md_hom(id, (max, +, ++)) ∘ (P0[j,i,k]) -> y[k]"
+    assert str(combination(h, 1, 2, finish=False)) == "md_hom(id, (+, ++, ++)) ∘ (P0[i,j,k]) -> P0[j,k]"
     assert_same(made.run(interpret, x), x.sum(axis=1).max(axis=0))
     assert [part.mdhom.outputs[0].shape for part in cut(h, 0, 2).parts] == [(5,)] * 2
 
@@ -335,7 +337,7 @@ def test_what_is_combined_later_is_left_in_partial_results() -> None:
 def test_recombination_reads_only_what_finish_does() -> None:
     x = np.arange(1.0, 7.0)
     h = md_hom(lambda v, _: v, {"i": pw("add")}, "x[i], x[0] -> y[]", finish=lambda total, _, one: total / one).bind(x)
-    last = cut(h, 0, 3).finished(3)
+    last = combination(h, 0, 3)
     assert [v.depends_on(0) for v in last.inputs] == [True, False]
     assert cut(h, 0, 3).run(interpret, x) == 21
 

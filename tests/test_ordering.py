@@ -10,7 +10,7 @@ from separate import separate
 
 import mdhnp
 from mdhnp.calls.handwritten import written
-from mdhnp.codegen import radix
+from mdhnp.codegen.opencl import short_rows
 from mdhnp.runtime.devices import Device
 
 RNG = np.random.default_rng(0)
@@ -29,11 +29,11 @@ def away(device: Device) -> Iterator[Device]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Sort rows of any length in each of the ways, where they can be; others are chosen by length."""
     if request.param == "comparing":
-        monkeypatch.setattr(radix, "_FEW", 1000)
+        monkeypatch.setattr(short_rows, "_FEW", 1000)
     elif request.param != "as chosen":
-        monkeypatch.setattr(radix, "_FEW", 0)
+        monkeypatch.setattr(short_rows, "_FEW", 0)
     if request.param == "in passes":
-        monkeypatch.setattr(radix, "exchanging", lambda *_: None)
+        monkeypatch.setattr(short_rows, "exchanging", lambda *_: None)
     written.cache_clear()
     yield request.param
     written.cache_clear()
