@@ -23,7 +23,7 @@ from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.split import chunk_totals
+from mdhnp.schedule.split import part_totals
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -111,7 +111,7 @@ def test_totals_of_long_chunks(dtype: str, tiles: int) -> None:
         plain(stage.mdhom, EXCHANGING),
         num_wg=(3,), num_wi=(64,), local_tile=(4096,), private_tile=(64,), results="private",
     )  # fmt: skip
-    totals, used = chunk_totals(stage.mdhom, s, SUBGROUP)
+    totals, used = part_totals(stage.mdhom, s, SUBGROUP)
     check(totals, used, EXCHANGING)
     assert used.local_tile == (10 // tiles * 4096,)
 

@@ -20,14 +20,14 @@ from mdhnp.codegen.online import emit_online
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.codegen.scalar import may_contract
-from mdhnp.codegen.scan import before_chunks, emit_scan
+from mdhnp.codegen.scan import before_parts, emit_scan
 from mdhnp.mdh import Chain, Computation, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.accuracy import float_sums
 from mdhnp.schedule.check import check
 from mdhnp.schedule.layout import producers
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.split import chunk_totals, split, splits
+from mdhnp.schedule.split import part_totals, split, splits
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -140,7 +140,7 @@ class _Build:
         d = h.dims("ps")[0]
         carry: list[Argument] = []
         if s.num_wg[d] > 1:
-            reduced, used = chunk_totals(h, s, self.caps.subgroup)
+            reduced, used = part_totals(h, s, self.caps.subgroup)
             scan_totals = canonical(prefixes(h, d, s.num_wg[d]))
             totals, carry = ([self._temporary(v) for v in vs] for vs in (scan_totals.inputs, scan_totals.outputs))
             self._kernel(reduced, used, inputs, totals, partial=True)
@@ -186,7 +186,7 @@ class _Build:
             inline_borders=bool(c.combined) and not c.general,
             buffers=(
                 *map(c.buffer, h.inputs),
-                *(before_chunks(c) if carry else ()),
+                *(before_parts(c) if carry else ()),
                 *(c.buffer(v) for v, _ in written),
             ),
             sizes=tuple(c.sizes),

@@ -124,13 +124,10 @@ def _add_nothing(c: Context, acc: Accumulators) -> None:
 
 def _put_identities(c: Context) -> None:
     """Have the work-group's part of the output begin with what is combined there changing nothing."""
-    operator = c.h.operator
-    assert operator is not None
-    assert operator.identity is not None
     size = c.h.outputs[0].elements()
     at = Var("e", None, 0, size - 1)
     with c.build.up_to(at, size):
-        for view, literal in zip(c.h.outputs, operator.identity, strict=True):
+        for view, literal in zip(c.h.outputs, c.h.combiner.neutral, strict=True):
             value = reduce.start(literal, view.dtype, 1)
             c.build.add(Store(c.buffer(view), c.output_offset + variable(at), value))
 

@@ -16,16 +16,15 @@ from dataclasses import replace
 from itertools import chain
 from math import inf
 
-import numpy as np
-
 from mdhnp.codegen.access import Context, store
 from mdhnp.codegen.factors import declare_doubt, doubtful, somebody_finds, watch
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import Assign, Declare, Pipeline, Truth
-from mdhnp.codegen.ir.values import BOOL, Apply, Const, Register, Value, half, in_type, splat
+from mdhnp.codegen.ir.values import BOOL, SINGLE, Apply, Const, Register, Value, half, in_type, splat
 from mdhnp.codegen.layers import group_ids
 from mdhnp.codegen.online_products import SMALLER, Columns, Products
 from mdhnp.codegen.online_steps import HALVES, RowValues, Steps
+from mdhnp.codegen.pipeline import FILLED, ROUND
 from mdhnp.codegen.reduce import Accumulators
 from mdhnp.codegen.scalar import applied
 from mdhnp.fusion.bounds import apart
@@ -34,13 +33,8 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.online import STAGES, fragments
 
-_FILLED, _ROUND, _AGAIN = (
-    Var("ahead", None, 0, inf),
-    Var("now", None, 0, inf, agreed=True),
-    Var("once_more", None, 0, inf, agreed=True),
-)
+_AGAIN = Var("once_more", None, 0, inf, agreed=True)
 _SLOT = Var("slot", None, 0, STAGES - 1, agreed=True)
-_SINGLE = np.dtype(np.float32)
 #: Sums that may be off by the number of their terms times 2**-126, of numbers as instructions multiply them.
 _SMALL = str(2.0**-60 / float(SMALLER))
 #: Blocks of results that are multiplied at a time.
@@ -60,7 +54,7 @@ def emit_online(h: Rows, c: Context) -> None:
     watched = watch(c)
     seen = None
     if watched is not None and not (s.weighing and s.weighing.same):
-        seen = b.declare("seen", splat(Const("0.0", _SINGLE), 2))
+        seen = b.declare("seen", splat(Const("0.0", SINGLE), 2))
     products.copy_queries(watched)
     queries = products.load_queries() if s.atom.packed > 1 else None
     for n in [n for n in range(form.begin) if n != found.queries]:
@@ -69,14 +63,14 @@ def emit_online(h: Rows, c: Context) -> None:
         s.values[before] = tuple([tuple([b.declare("c", v) for v in some]) for some in s.values[before]])
     rounds = _rounds(s)
     with b.part() as fill:
-        products.fill(variable(_FILLED) * s.points, b.let(_SLOT, variable(_FILLED) % STAGES))
+        products.fill(variable(FILLED) * s.points, b.let(_SLOT, variable(FILLED) % STAGES))
     with b.part() as work:
-        slot, begin = b.let(_SLOT, variable(_ROUND) % STAGES), variable(_ROUND) * s.points
+        slot, begin = b.let(_SLOT, variable(ROUND) % STAGES), variable(ROUND) * s.points
         if watched is not None and s.weighing is None:
             products.look(watched, slot)
         scores = lambda: _seen(s, products.scores_by_atoms(slot, queries), seen)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_atoms(left, slot), exact=False)
-    b.add(Pipeline(_FILLED, _ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
+    b.add(Pipeline(FILLED, ROUND, rounds, STAGES, True, tuple(fill), tuple(work)))
     if watched is not None:
         _again(s, products, rounds, watched, seen)
     for before, after in form.carried:
@@ -98,8 +92,8 @@ def _seen(s: Steps, scores: Sequence[Sequence[Register]], seen: Register | None)
     """Give scores; `seen` is the largest of their magnitudes, NaN where one is."""
     if seen is not None:
         for value in chain(*scores):
-            size = Apply("absolute", (value,), _SINGLE, value.lanes)
-            s.build.assign(seen, Apply("maximum", (seen, size), _SINGLE, value.lanes))
+            size = Apply("absolute", (value,), SINGLE, value.lanes)
+            s.build.assign(seen, Apply("maximum", (seen, size), SINGLE, value.lanes))
     return scores
 
 
@@ -166,7 +160,7 @@ def _add_result(s: Steps, begin: Index, product: Columns, *, exact: bool) -> Non
     finish = finish if exact else _of_finite(finish)
     if s.atom.packed > 1:
         # Beside results of 11 bits, units may add to what there is, and cut off where they should round.
-        zero = splat(Const("0.0", _SINGLE), 2)
+        zero = splat(Const("0.0", SINGLE), 2)
         for p, totals in enumerate(old):
             for block, total in enumerate(totals):
                 (scaled,) = s.apply(n, finish, p, block, s.place(n, p, block, begin), {0: zero}, 1)
@@ -215,11 +209,11 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
             products.look_at_values(watched)
         totals.append(s.build.name("seen", _largest(carried[s.weighing.largest])))
     totals += [] if seen is None else [seen]
-    tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, _SINGLE))
+    tiles, smaller = s.build.var("again", 0, inf, agreed=True), s.build.declare("smaller", Const(SMALLER, SINGLE))
     s.build.add(Declare(tiles, ZERO))
     with s.build.when([Truth(doubtful(s.c, Accumulators(tuple([(v,) for v in totals])), watched))]):
         s.build.add(Assign(tiles, rounds))
-        s.build.assign(smaller, Const("1.0", _SINGLE))
+        s.build.assign(smaller, Const("1.0", SINGLE))
         for before, targets in carried.items():
             s.step(s.form.graph.made_by[before][0])
             _assign(s, targets, s.values[before])
@@ -235,9 +229,9 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
 
 def _largest(exponents: RowValues) -> Value:
     """The largest exponents of a lane's rows; 0 for one where nothing counts."""
-    nothing, zero = Const("-inf", _SINGLE), Const("0.0", _SINGLE)
+    nothing, zero = Const("-inf", SINGLE), Const("0.0", SINGLE)
     each = [applied("where", Apply("equal", (value, nothing), BOOL), zero, value) for (value,) in exponents]
-    return Apply("lanes", tuple(each), _SINGLE, 2)
+    return Apply("lanes", tuple(each), SINGLE, 2)
 
 
 def _some_are_small(s: Steps) -> Value:
@@ -248,7 +242,7 @@ def _some_are_small(s: Steps) -> Value:
     for size in sizes[1:]:
         least = Apply("minimum", (least, size), size.dtype, size.lanes)
     pair = s.build.name("size", least)
-    each = [Apply("less", (half(pair, 1, upper=u), Const(_SMALL, _SINGLE)), BOOL) for u in (False, True)]
+    each = [Apply("less", (half(pair, 1, upper=u), Const(_SMALL, SINGLE)), BOOL) for u in (False, True)]
     return somebody_finds(s.c, Apply("logical_or", (each[0], each[1]), BOOL))
 
 

@@ -14,7 +14,7 @@ from mdhnp.codegen.access import Point, load, swizzled
 from mdhnp.codegen.factors import BITS, look, parts
 from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, divided, least, variable
-from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
+from mdhnp.codegen.ir.values import SINGLE, Apply, Buffer, Const, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.matrix import multiplied_parts
 from mdhnp.codegen.online_steps import BLOCK, HALVES, RowValues, Steps
 from mdhnp.codegen.scalar import applied
@@ -23,7 +23,6 @@ from mdhnp.schedule.matrices import ACROSS, DOWN
 from mdhnp.schedule.online import Multiplied, beside, pitch, sizes, stride, together
 from mdhnp.schedule.schedule import Schedule
 
-_SINGLE = np.dtype(np.float32)
 #: Parts of numbers from 2**-149 on, the least of float32, are exact of those so many times as large: with such scores
 #: instructions multiply, so that their sums are to be multiplied by `SMALLER`.
 _LARGER, SMALLER = "18446744073709551616.0", "5.421010862427522e-20"
@@ -58,7 +57,7 @@ class Products:
         for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
             s.build.add(st.AllocLocal(buffer, size, ALIGNED if s.atom.wide else WIDEST))
         #: Where scores wait that are multiplied without instructions.
-        self._scores = replace(self._first, dtype=_SINGLE, packed=False)
+        self._scores = replace(self._first, dtype=SINGLE, packed=False)
 
     def copy_queries(self, watched: Register | None) -> None:
         """Compute the left factor of scores for all rows of the work-group."""
@@ -139,7 +138,7 @@ class Products:
                 yield b.named("y", row), b.named("x", panel * near + some * lanes), at
 
     def _zeros(self, first: int, last: int) -> list[list[Register]]:
-        zero = splat(Const("0.0", _SINGLE), 2)
+        zero = splat(Const("0.0", SINGLE), 2)
         return [[self._build.declare("acc", zero) for _ in range(first, last)] for _ in range(HALVES)]
 
     def load_queries(self) -> list[tuple[Register, ...]]:
@@ -277,7 +276,7 @@ class Products:
         for upper in (False, True):
             for (pair,) in rows:
                 value = half(pair, 1, upper=upper)
-                found.append(b.name("a", applied("multiply", value, Const(_LARGER, _SINGLE))))
+                found.append(b.name("a", applied("multiply", value, Const(_LARGER, SINGLE))))
         return self._parts(self._s.fragments.result, "a", found)
 
     def scores_by_terms(self, begin: Index) -> list[list[Register]]:
@@ -291,8 +290,8 @@ class Products:
                 at = replace(at, point={**at.point, f.scores.terms: variable(k)})
                 right = b.name("b", load(self._s.each[n], *f.scores.right, at))
                 for p, value in enumerate(left):
-                    term = Apply("multiply", (value, right), _SINGLE, 2)
-                    b.assign(sums[p][block], Apply("add", (sums[p][block], term), _SINGLE, 2))
+                    term = Apply("multiply", (value, right), SINGLE, 2)
+                    b.assign(sums[p][block], Apply("add", (sums[p][block], term), SINGLE, 2))
         return sums
 
     def result_by_terms(self, left: RowValues, begin: Index) -> Columns:
@@ -314,9 +313,9 @@ class Products:
                     at = replace(at, point={**at.point, f.result.terms: begin + variable(k)})
                     right = b.name("b", load(self._s.each[n], *f.result.right, at))
                     for p, value in enumerate(values):
-                        term = Apply("multiply", (value, right), _SINGLE, 2)
+                        term = Apply("multiply", (value, right), SINGLE, 2)
                         target = sums[p][block - first]
-                        b.assign(target, Apply("add", (target, term), _SINGLE, 2))
+                        b.assign(target, Apply("add", (target, term), SINGLE, 2))
             return [[*some] for some in sums]
 
         return product

@@ -152,14 +152,12 @@ class Steps:
     def _reduce(self, n: int, begin: Index) -> None:
         """Reduce what four lanes have of each row; then all of them have the result."""
         b, h, found = self.build, self.form.mdhoms[n], list[tuple[Register, ...]]()
-        operator = h.operator
-        assert operator is not None
-        assert operator.identity is not None
+        operator = h.combiner
         for p in range(HALVES):
             total: Register | None = None
             for block in range(self.blocks(n)):
                 (value,) = self.mapped(n, h.scalar, p, block, begin, {}, 0)
-                value = self.counted(value, block, begin, operator.identity[0])
+                value = self.counted(value, block, begin, operator.neutral[0])
                 total = value if total is None else self._both(operator.function, total, value)
             assert total is not None
             total = self._both(operator.function, *[b.name("h", half(total, 1, upper=u)) for u in (False, True)])

@@ -31,7 +31,7 @@ from mdhnp.schedule.layout import PREPARED, PRODUCERS, producers, registers, swi
 from mdhnp.schedule.matrices import operands
 
 # No dimension is named so.
-_FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
+FILLED, ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
 _PRODUCER = Var("producer", None, 0, PRODUCERS - 1)
 #: Registers that a place along an axis takes where it is kept from round to round, with what tests it.
 _KEPT = 3
@@ -55,7 +55,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
     asynchronous, behind = all(lanes.values()), producers(c.s)
     beyond = asynchronous and not behind and c.s.stages >= MANY_STAGES
     with c.build.part() as fill:
-        _begin(c, _FILLED, counts, rounds - 1 if beyond else None)
+        _begin(c, FILLED, counts, rounds - 1 if beyond else None)
         with c.build.part() as copies:
             places = sum([_fill(c, n, lanes[n] if asynchronous else 1, asynchronous) for n in c.staged])
         if behind:
@@ -66,15 +66,15 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
             c.build.add(statement)
     with c.build.part() as prepare:
         if behind and not swizzles(c.s):
-            _begin(c, _ROUND, counts)
+            _begin(c, ROUND, counts)
             c.build.let(_PRODUCER, variable(c.item_id) % behind)
-            prepare_operand(c, _item(c), variable(_ROUND) % PREPARED)
+            prepare_operand(c, _item(c), variable(ROUND) % PREPARED)
     with c.build.part() as work:
-        _begin(c, _ROUND, counts)
-        yield variable(_ROUND)
+        _begin(c, ROUND, counts)
+        yield variable(ROUND)
     c.build.add(
         Pipeline(
-            _FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work), behind, tuple(prepare),
+            FILLED, ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work), behind, tuple(prepare),
             registers(c.s) if behind else None,
         )
     )  # fmt: skip
@@ -95,7 +95,7 @@ def _begin(c: Context, number: Var, counts: dict[int, Index], last: Index | None
     left = variable(number)
     c.build.let(c.slot, left % c.s.stages)
     left = left if last is None else c.build.named("inside", least(left, last))
-    if number == _FILLED and len(counts) > 1 and c.subgroup:
+    if number == FILLED and len(counts) > 1 and c.subgroup:
         # NVIDIA's compiler makes quotient and remainder of `now + 1` in 8 bits where they fit, and takes the 1 out of a
         # remainder that is negative without it: addresses were 256 elements off (driver 580).
         tile = c.build.var("tile", 0, inf)

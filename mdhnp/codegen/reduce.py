@@ -59,18 +59,13 @@ def elements(nest: Nest) -> list[dict[int, int]]:
 
 def _beginning(c: Context) -> tuple[str, ...]:
     """What accumulators hold before anything is combined: the identity, where there is one."""
-    op = c.h.operator
-    assert op is not None
-    return op.identity or ("0",) * len(c.h.scalar.dtypes)
+    return c.h.combiner.identity or ("0",) * len(c.h.scalar.dtypes)
 
 
 def declare(c: Context, prefix: str) -> Accumulators:
     """Declare accumulators that begin with what changes nothing."""
-    op, literals = c.h.operator, _beginning(c)
-    assert op is not None
-    seen = None
-    if op.identity is None:
-        seen = c.build.declare(f"{prefix}_seen", Const("0", BOOL))
+    literals, has_identity = _beginning(c), c.h.combiner.identity is not None
+    seen = None if has_identity else c.build.declare(f"{prefix}_seen", Const("0", BOOL))
     across = c.s.vector_dim in c.combined
 
     def variables(name: str, lanes: int) -> tuple[tuple[Register, ...], ...]:
@@ -130,8 +125,7 @@ def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before:
 
     Compilers fuse them where they may. Where the order of combination is fixed, so are its roundings.
     """
-    op, lanes = c.h.operator, left[0].lanes
-    assert op is not None
+    op, lanes = c.h.combiner, left[0].lanes
     fused = c.h.precision == "fixed" and may_contract(c.h)
     summed = [adds and (fused or c.h.scalar.contract) for adds in op.adds]
     operations = {"add", "subtract", *(["multiply"] if fused else [])}

@@ -8,12 +8,23 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import BOOL, HALF, Address, Apply, Const, CTextCall, Register, Value, in_type, splat
+from mdhnp.codegen.ir.values import (
+    BOOL,
+    HALF,
+    SINGLE,
+    Address,
+    Apply,
+    Const,
+    CTextCall,
+    Register,
+    Value,
+    in_type,
+    splat,
+)
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import Function, Instruction
 
-_SINGLE = np.dtype(np.float32)
 #: Operations whose text names an operand more than once; casts to uint64 do, too.
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
 #: What leaves whole numbers as they are.
@@ -78,8 +89,8 @@ def _exponential(x: Value, builder: Builder) -> Value:
     """
     if builder.powers:
         return Apply("exp_or_nothing" if builder.weighs else "exp_of_rounded", (x,), x.dtype, x.lanes)
-    x, zero = builder.name("x", x), splat(Const("0.0", _SINGLE), x.lanes)
-    small = Apply("less", (x, Const(_LEAST_EXPONENT, _SINGLE)), BOOL, x.lanes)
+    x, zero = builder.name("x", x), splat(Const("0.0", SINGLE), x.lanes)
+    small = Apply("less", (x, Const(_LEAST_EXPONENT, SINGLE)), BOOL, x.lanes)
     return applied("where", small, zero, Apply("exp", (applied("where", small, zero, x),), x.dtype, x.lanes))
 
 
@@ -118,13 +129,13 @@ def _is_register(value: Value) -> bool:
 def _left_to_store(function: Function, n: int) -> bool:
     """Whether an instruction rounds a float to float16 for a result, which storing it does anyway."""
     step = function.body[n]
-    rounds = step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == _SINGLE
+    rounds = step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == SINGLE
     return rounds and n in function.results
 
 
 def _is_of_rounded(function: Function, step: Instruction) -> bool:
     """Whether it is an exponential of float32 whose operand has a rounding error already."""
-    if step.op != "exp" or step.dtype != _SINGLE:
+    if step.op != "exp" or step.dtype != SINGLE:
         return False
     operand = function.body[step.args[0]]
     if operand.op == "negative":
@@ -142,7 +153,7 @@ def _repeats(step: Instruction) -> bool:
 def _operation(step: Instruction, args: Sequence[Value]) -> Value:
     if _changes_nothing(step, args[0]):
         return args[0]
-    if step.op == "cast" and args[0].dtype == HALF and step.dtype == _SINGLE:
+    if step.op == "cast" and args[0].dtype == HALF and step.dtype == SINGLE:
         return in_type("retype", args[0], step.dtype)
     lanes = max([a.lanes for a in args])
     return Apply(step.op, tuple(args), step.dtype, lanes)

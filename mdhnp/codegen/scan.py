@@ -1,8 +1,8 @@
 """The kernel schema of an MDH with one scanned dimension.
 
-A work-group walks over its chunk of the scanned dimension tile by tile and carries the prefix along; in a tile each
+A work-group walks over its part of the scanned dimension tile by tile and carries the prefix along; in a tile each
 work-item scans its own neighbouring points, the work-items' totals are scanned in local memory, and every prefix is
-finished and stored. Chunks of several work-groups begin from the scan of the chunks' totals (reduce, then scan: twice
+finished and stored. Parts of several work-groups begin from the scan of the parts' totals (reduce, then scan: twice
 the loads of a sequential scan, whatever the extent).
 
 Where work-items exchange registers, each subgroup has a run of the tile's points, in rows of as many as it has
@@ -34,11 +34,11 @@ _Places = Callable[[dict[int, int], Index], Point]
 
 
 def emit_scan(c: Context, carried: bool) -> None:
-    """Build the body; with `carried` it takes the prefixes before each work-group's chunk as S0, S1 and so on."""
+    """Build the body; with `carried` it takes the prefixes before each work-group's part as S0, S1 and so on."""
     d = c.combined[0]
     declare_tiles(c)
     declare_shared(c)
-    # Where chunks' totals come first, what they read last is read again first: it is still in the cache.
+    # Where parts' totals come first, what they read last is read again first: it is still in the cache.
     ids(c, backwards=d if carried else None)
     outer = [k for k in c.s.global_order if k in c.kept]
     with group_loops(c, outer, all_dims=c.s.global_order), step_loops(c):
@@ -49,15 +49,15 @@ def emit_scan(c: Context, carried: bool) -> None:
             _tile(c, carry, d)
 
 
-def before_chunks(c: Context) -> tuple[Buffer, ...]:
-    """The arguments that hold the prefixes before each work-group's chunk."""
+def before_parts(c: Context) -> tuple[Buffer, ...]:
+    """The arguments that hold the prefixes before each work-group's part."""
     return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.h.scalar.dtypes)])
 
 
 def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
-    """Begin from the totals of the chunks before."""
+    """Begin from the totals of the parts before."""
     size = prod(c.h.extents[k] for k in c.kept)
-    place, buffers = accumulate_coordinates(c), before_chunks(c)
+    place, buffers = accumulate_coordinates(c), before_parts(c)
     with c.build.when([Compare(c.at(d, "g"), ">", ZERO)]):
         for offset, values in zip(elements(c), carry.values, strict=True):
             point = dict(place(offset).point)
@@ -195,9 +195,7 @@ def _prepend(c: Context, left: _Values, right: _Values) -> None:
 
 def _identities(c: Context) -> list[Register]:
     """Declare the values of a point, which count for nothing at first."""
-    op = c.h.operator
-    assert op is not None and op.identity is not None
-    starts = zip(op.identity, c.h.scalar.dtypes, strict=True)
+    starts = zip(c.h.combiner.neutral, c.h.scalar.dtypes, strict=True)
     return [c.build.declare("x", start(literal, dtype, c.s.vector_width)) for literal, dtype in starts]
 
 

@@ -54,8 +54,7 @@ def declare_shared(c: Context) -> None:
         return
     for mailbox in _mailboxes(c):
         c.build.add(AllocLocal(mailbox, len(elements(c)) * c.shared_slots))
-    assert c.h.operator is not None
-    if c.h.operator.identity is None:
+    if c.h.combiner.identity is None:
         c.build.add(AllocLocal(_seen(c), c.shared_slots))
 
 
@@ -109,9 +108,7 @@ def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
     count = members // c.chunks
     distance = Var("d", low=1, high=count)
     d = variable(distance)
-    operator = c.h.operator
-    assert operator is not None
-    if operator.commutative:
+    if c.h.combiner.commutative:
         levels, taking = b.halving(distance, count), Compare(m, "<", d)
     else:
         levels, taking = b.doubling(distance, count), Compare(m % (d * 2), "==", ZERO)

@@ -185,9 +185,8 @@ class Composer:
         return self.finished(recorder, step, place, found[0], before)
 
     def _both(self, recorder: Recorder, h: MdHom, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-        assert h.operator is not None
         begin = len(recorder.body)
-        found = recorder.paste(h.operator.function, [*left, *right])
+        found = recorder.paste(h.combiner.function, [*left, *right])
         self._combining.update(range(begin, len(recorder.body)))
         return found
 

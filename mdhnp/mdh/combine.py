@@ -44,6 +44,12 @@ class Operator:
     def __post_init__(self) -> None:
         _require_line(self.name)
 
+    @property
+    def neutral(self) -> tuple[str, ...]:
+        """The identity of an operator that is known to have one."""
+        assert self.identity is not None
+        return self.identity
+
     @cached_property
     def ufuncs(self) -> tuple[str, ...]:
         """For each result, NumPy's function that it is of the left one and the right one; empty where it is another."""

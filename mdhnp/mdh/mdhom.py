@@ -248,6 +248,12 @@ class MdHom(Computation):
         return next((c.operator for c in self.combine if c.operator is not None), None)
 
     @property
+    def combiner(self) -> Operator:
+        """The operator of an MDH that is known to reduce or to scan."""
+        assert self.operator is not None
+        return self.operator
+
+    @property
     def functions(self) -> tuple[Function, ...]:
         operators = dict.fromkeys(c.operator.function for c in self.combine if c.operator is not None)
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)

@@ -252,7 +252,7 @@ def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch
 
 
 def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Scans with vectors along a contiguous kept dimension, then scalars; in chunks first for want of other work."""
+    """Scans with vectors along a contiguous kept dimension, then scalars; in parts first for want of other work."""
     h = access.h
     (d,) = h.dims("ps")
     order = (*(k for k in access.loop_order if k != d), d)

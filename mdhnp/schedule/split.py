@@ -1,4 +1,4 @@
-"""The MDHs of a split reduction or scan: of work-groups' parts, or chunks, and of the kernel that combines them.
+"""The MDHs of a split reduction or scan: of work-groups' parts, and of the kernel that combines them.
 
 Takes an MDH and a schedule, gives the kernels' MDHs. It must not know devices.
 """
@@ -31,16 +31,15 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
     return partial(h, dims[0]), combination(h, dims[0], parts)
 
 
-def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:
-    """Return the reduction of each chunk of a scan, which comes first, and its schedule.
+def part_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:
+    """Return the reduction of each part of a scan, which comes first, and its schedule.
 
     Where work-items exchange registers and operands may change places it is scheduled as other reductions are:
-    neighbours read neighbouring elements, and combine what they have once a chunk. Else it goes tile by tile, as the
+    neighbours read neighbouring elements, and combine what they have once a part. Else it goes tile by tile, as the
     scan does.
     """
     (d,) = h.dims("ps")
-    operator = h.operator
-    assert operator is not None
+    operator = h.combiner
     anyhow = operator.commutative and exchanging(h, s, subgroup) > 1
     ordered = Combine("ps", operator if anyhow else replace(operator, commutative=False))
     totals = partial(replace(h, combine=tuple(ordered if c.kind == "ps" else c for c in h.combine)), d)
@@ -50,7 +49,7 @@ def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]
 
 
 def _in_large_tiles(totals: MdHom, s: Schedule, d: int) -> Schedule:
-    """Return the schedule with the largest tiles that divide a chunk and keep sums exact enough."""
+    """Return the schedule with the largest tiles that divide a part and keep sums exact enough."""
     tiles = -(-totals.extents[d] // s.local_tile[d])
     per_group = -(-tiles // s.num_wg[d])
     direct = replace(s, results="private", local_copies=(None,) * len(totals.inputs))

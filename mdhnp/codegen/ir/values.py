@@ -14,7 +14,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 DType = np.dtype[Any]
-BOOL, HALF = np.dtype(bool), np.dtype(np.float16)
+BOOL, HALF, SINGLE = np.dtype(bool), np.dtype(np.float16), np.dtype(np.float32)
 Space = Literal["global", "local"]
 
 

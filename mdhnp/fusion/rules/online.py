@@ -302,15 +302,14 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     first, last = match
     step, s = graph.steps[first], graph.mdhom(last)
     f = step.mdhom.last
-    assert f.operator is not None and s.operator is not None
     (dtype,) = f.scalar.dtypes
-    times, plus = f.operator.function, s.operator.function
+    times, plus = f.combiner.function, s.combiner.function
 
     def combine(a: Any, b: Any) -> Any:
         return *inlined(plus, (a[0], *inlined(times, (a[1], b[0])))), *inlined(times, (a[1], b[1]))
 
     function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
-    operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
+    operator = Operator(f"<{s.combiner.name}, {f.combiner.name}>", function, None, False)
     scalar = replace(f.scalar, results=f.scalar.results * 2)
     finish = Recorder()
     combined = finish.parameters((dtype, dtype))[0]
