@@ -272,21 +272,16 @@ def _accumulate(
         lanes = 1 if tail else c.s.vector_width
         at = replace(at, point=point, local=local, lanes=lanes)
         results = point_values(c, c.h.scalar, at)
-        if c.h.scatters:
-            _combine_there(c, at, results)
+        if c.h.scatters:  # combined with those that wait where they go
+            there = [c.build.declare("there", read_back(c, n, at)) for n in range(len(results))]
+            apply(c, there, results)
+            for n, value in enumerate(there):
+                store(c, n, at, value)
             continue
         element = position[tuple(sorted(kept.items()))]
         apply(c, targets[element], results, None if element in started else acc.seen)
         started.add(element)
     mark_seen(c, acc)
-
-
-def _combine_there(c: Context, at: Point, results: Sequence[Value]) -> None:
-    """Combine a point's results with those that wait where they go."""
-    there = [c.build.declare("there", read_back(c, n, at)) for n in range(len(results))]
-    apply(c, there, results)
-    for n, value in enumerate(there):
-        store(c, n, at, value)
 
 
 def _half(v: Value, upper: bool, lanes: int) -> Value:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import View, packed, row_major
+from mdhnp.mdh.views import View, packed, row_major, shifted
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -98,10 +98,7 @@ def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[Vi
     shape = tuple([s.stop - s.start for s in region])
     copied = any([s.stop > n for s, n in zip(region, v.shape, strict=True)])
     strides = row_major(shape) if copied else v.strides
-    accesses = tuple([
-        tuple([replace(i, constant=i.constant - first) for i, (_, _, first) in zip(access, windows, strict=True)])
-        for access in v.accesses
-    ])  # fmt: skip
+    accesses = tuple([shifted(access, [-first for _, _, first in windows]) for access in v.accesses])
     offset = v.offset - _lowest(v.strides, v.shape) + _lowest(strides, shape)
     return replace(v, shape=shape, strides=strides, offset=offset, accesses=accesses), region
 

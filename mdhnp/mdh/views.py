@@ -189,6 +189,11 @@ def composed(access: Access, place: Place, rank: int) -> Access:
     return tuple(found)
 
 
+def shifted(access: Access, by: Sequence[int]) -> Access:
+    """Give an access so many elements further on along each axis."""
+    return tuple([replace(i, constant=i.constant + n) for i, n in zip(access, by, strict=True)])
+
+
 @dataclass(frozen=True)
 class View:
     """One array and how the MDH's points access it."""

@@ -32,6 +32,8 @@ _SWIZZLES = {128: 1, 64: 2, 32: 3}
 #: Bytes that are copied asynchronously, at least and at most.
 LEAST, _AT_ONCE = 4, 16
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
+#: Waits until so many groups of copies, the last ones, are under way; the same of products below.
+WAIT = 'asm volatile("cp.async.wait_group {};" ::: "memory");'
 
 
 #: What begins lines that are not OpenCL's compiler's, see runtime/programs.py.
@@ -39,16 +41,7 @@ _LIVE = "//@ "
 PUBLISH = f'asm volatile("{_LIVE}fence.proxy.async.shared::cta;" ::: "memory");'
 PRODUCTS_BEGIN = f'asm volatile("{_LIVE}wgmma.fence.sync.aligned;" ::: "memory");'
 PRODUCTS_END = f'asm volatile("{_LIVE}wgmma.commit_group.sync.aligned;" ::: "memory");'
-
-
-def wait(pending: int) -> str:
-    """Statement that waits until so many groups of copies, the last ones, are under way."""
-    return f'asm volatile("cp.async.wait_group {pending};" ::: "memory");'
-
-
-def products_done(pending: int) -> str:
-    """Statement that waits until so many groups of products, the last ones, are under way."""
-    return f'asm volatile("{_LIVE}wgmma.wait_group.sync.aligned {pending};" ::: "memory");'
+PRODUCTS_DONE = f'asm volatile("{_LIVE}wgmma.wait_group.sync.aligned {{}};" ::: "memory");'
 
 
 def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: bool) -> str:

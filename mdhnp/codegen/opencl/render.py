@@ -50,7 +50,7 @@ class _Kernel:
             ir.MatrixProduct: self._matrix_product,
             ir.Copy: lambda s: self._line(self._copied(s)),
             ir.Commit: lambda _: self._line(ptx.COMMIT),
-            ir.Wait: lambda s: self._line(ptx.wait(s.pending)),
+            ir.Wait: lambda s: self._line(ptx.WAIT.format(s.pending)),
             ir.Roles: self._roles,
             ir.NamedBarrier: lambda s: self._line(
                 f"{ptx.named_barrier(self._helpers, wait=s.wait)}({self._values.index(s.number)}, {s.items});"
@@ -255,7 +255,7 @@ class _Kernel:
         return ptx.matrix_at(self._helpers, f"{m.buffer.name} + {self._values.index(m.at)}", m)
 
     def _wait_products(self, s: ir.WaitProducts) -> None:
-        self._line(ptx.products_done(s.pending))
+        self._line(ptx.PRODUCTS_DONE.format(s.pending))
         for some in s.sums:
             function = ptx.products_known(self._helpers, value_type(some[0].dtype), len(some))
             self._line(f"{function}({', '.join([f'&{self._values.name(r)}' for r in some])});")

@@ -75,7 +75,10 @@ class Values:
         if isinstance(atom, Var):
             return self.name(atom)
         if isinstance(atom, IndexElement):
-            return self._element_of(atom)
+            text = f"({self._helpers.index}){atom.buffer.name}[{self.index(atom.offset)}]"
+            if atom.length and atom.counted and atom.buffer.dtype.kind == "i":  # those less than 0 count from the end
+                return f"({text} < 0 ? {text} + {atom.length} : {text})"
+            return text
         if isinstance(atom, IndexChoice):
             tests, inside, elsewhere = self.tests(atom.tests), self.index(atom.inside), self.index(atom.elsewhere)
             return f"({tests} ? {inside} : {elsewhere})"
@@ -88,13 +91,6 @@ class Values:
             return f"{atom.function}({', '.join([self._argument(a) for a in atom.arguments])})"
         function = self._helpers.boundary(atom.function)
         return f"{function}({', '.join(map(self.index, atom.arguments))})"
-
-    def _element_of(self, atom: IndexElement) -> str:
-        """Write an element that is an index; of those less than 0, where there are such, as counted from the end."""
-        text = f"({self._helpers.index}){atom.buffer.name}[{self.index(atom.offset)}]"
-        if atom.length and atom.counted and atom.buffer.dtype.kind == "i":
-            return f"({text} < 0 ? {text} + {atom.length} : {text})"
-        return text
 
     def _argument(self, index: Index) -> str:
         """Write an argument of a function whose arguments must be of one type."""

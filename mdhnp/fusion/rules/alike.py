@@ -14,7 +14,7 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.trace import Recorder, Symbol
-from mdhnp.mdh.views import Access, in_place, row_major, unit
+from mdhnp.mdh.views import Access, in_place, row_major, shifted, unit
 
 #: Steps that become one at most: a kernel that copies an operand of each takes a pointer and an offset of each, in 1024
 #: bytes of arguments, which every device has room for.
@@ -61,11 +61,7 @@ def _box(h: MdHom, view: View) -> tuple[tuple[int, ...], tuple[int, ...], tuple[
         return (0,) * len(view.shape), view.shape, view.accesses
     ends = [[*zip(*[i.span(h.extents) for i in axis], strict=True)] for axis in zip(*view.accesses, strict=True)]
     low, shape = tuple([min(a) for a, _ in ends]), tuple([max(b) - min(a) + 1 for a, b in ends])
-    return low, shape, tuple([_moved(access, [-n for n in low]) for access in view.accesses])
-
-
-def _moved(access: Access, by: Sequence[int]) -> Access:
-    return tuple([replace(i, constant=i.constant + n) for i, n in zip(access, by, strict=True)])
+    return low, shape, tuple([shifted(access, [-n for n in low]) for access in view.accesses])
 
 
 def read_by_single_steps(graph: Graph, match: Match) -> bool:
