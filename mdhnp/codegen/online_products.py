@@ -131,11 +131,11 @@ class Products:
             panel, rest = divided(e, points * near // lanes) if near < wide else (ZERO, e)
             row, some = divided(rest, near // lanes)
             # Swizzled rows of so many elements have their 16 bytes in different orders.
-            lies = swizzled(row * near, some * lanes, near, self._atom.itemsize)
-            lies = lies if self._atom.wide else row * apart + some * lanes
+            swizzles, column = self._atom.wide, some * lanes
+            lies = swizzled(row * near, column, near, self._atom.itemsize) if swizzles else row * apart + column
             at = slot * (points * apart) + panel * (points * near) + lies
             with b.when([Compare(e, "<", constant(total))]):
-                yield b.named("y", row), b.named("x", panel * near + some * lanes), at
+                yield b.named("y", row), b.named("x", panel * near + column), at
 
     def _zeros(self, first: int, last: int) -> list[list[Register]]:
         zero = splat(Const("0.0", SINGLE), 2)
