@@ -10,7 +10,6 @@
 typedef struct {
     Kernels kernels;
     Py_ssize_t each;
-    int distance; /* frames to the caller outside of the package, at the call before */
     PyObject *given; /* all that follows is a part of it, but `last` */
     PyObject *outputs, *temporaries, *new_block; /* (home, size, shape, dtype) and (home, size) each; size -> block */
     PyObject *what, *package, *records, *waiting;
@@ -55,7 +54,6 @@ enqueuer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
         self->kernels.set_argument = (SetArgument)(uintptr_t)functions[0];
         self->kernels.enqueue = (Enqueue)(uintptr_t)functions[1];
         self->kernels.queue = (void *)(uintptr_t)queue;
-        self->distance = 1;
         if (check_memory(self) == 0 && read_kernels(&self->kernels, lows, launches, bindings) == 0)
             return (PyObject *)self;
     }
@@ -119,11 +117,36 @@ find_view(PyArrayObject *view, Place *place)
     return block == NULL ? -1 : find_block(block, PyArray_BYTES(view) - start + place->low, place);
 }
 
+/* Give (what, code, instruction) of the code outside of the package's folder that makes the call, a new reference. */
+static PyObject *
+caller_of(Enqueuer *self)
+{
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    PyObject *code = NULL, *before = self->last;
+    while (frame != NULL) {
+        Py_XSETREF(code, (PyObject *)PyFrame_GetCode(frame));
+        PyObject *file = ((PyCodeObject *)code)->co_filename;
+        PyFrameObject *back = PyUnicode_Tailmatch(file, self->package, 0, PY_SSIZE_T_MAX, -1) ? PyFrame_GetBack(frame) : NULL;
+        if (back == NULL)
+            break;
+        Py_SETREF(frame, back);
+    }
+    if (frame == NULL)
+        return NULL;
+    int instruction = PyFrame_GetLasti(frame);
+    Py_DECREF(frame);
+    if (before == NULL || PyTuple_GET_ITEM(before, 1) != code
+        || PyLong_AsLong(PyTuple_GET_ITEM(before, 2)) != instruction)
+        Py_XSETREF(self->last, Py_BuildValue("OOi", self->what, code, instruction));
+    Py_DECREF(code);
+    return Py_XNewRef(self->last);
+}
+
 /* Write down what was launched, by whom. */
 static int
 record(Enqueuer *self, void *event)
 {
-    PyObject *written = caller_of(self->what, self->package, &self->distance, &self->last), *nothing = NULL;
+    PyObject *written = caller_of(self), *nothing = NULL;
     if (written == NULL || PyList_Append(self->records, written) < 0)
         PyErr_Clear(); /* an error of these kernels will name others, or none */
     Py_XDECREF(written);

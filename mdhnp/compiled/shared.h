@@ -100,10 +100,6 @@ PyObject *leased_block(PyObject *view, char **start);
 /* Give a view of a block in C order, which goes home when nobody sees it any more. */
 PyObject *leased_view(PyObject *block, PyObject *home, int rank, const npy_intp *shape, PyArray_Descr *type);
 
-/* Give (what, code, instruction) of the code outside of the package's folder that makes a call, a new reference;
-   `distance` is how many frames away it was found the last time, `last` what was given then, or NULL. */
-PyObject *caller_of(PyObject *what, PyObject *package, int *distance, PyObject **last);
-
 /* Enqueue with an Enqueuer on views, for new results: these, None if OpenCL refused something, NULL for an error. */
 PyObject *enqueue_for_new(PyObject *enqueuer, PyObject *views);
 
