@@ -121,8 +121,7 @@ def _tile(
 
 def _assign(s: Steps, targets: RowValues, values: RowValues) -> None:
     for some, others in zip(targets, values, strict=True):
-        for target, value in zip(some, others, strict=True):
-            s.build.assign(target, value)
+        s.build.assign_all(some, others)
 
 
 def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]], *, exact: bool) -> RowValues:

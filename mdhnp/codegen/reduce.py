@@ -41,8 +41,7 @@ class Accumulators:
 
     def assign(self, c: Context, others: "Accumulators") -> None:
         for mine, other in zip((*self.values, *self.tails), (*others.values, *others.tails), strict=True):
-            for target, value in zip(mine, other, strict=True):
-                c.build.assign(target, value)
+            c.build.assign_all(mine, other)
         if self.seen and others.seen:
             c.build.assign(self.seen, others.seen)
 

@@ -20,7 +20,7 @@ from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import Assign, Declare
-from mdhnp.codegen.ir.values import Buffer, Load, Register, Shuffled, Value, splat
+from mdhnp.codegen.ir.values import Buffer, Load, Register, Shuffled, splat
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
@@ -149,14 +149,14 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -
     now, distance = variable(half), Var("d", low=1, high=items)
     b.add(Declare(half, ZERO))
     for e, rows in enumerate(scanned):
-        _assign(c, slots(ZERO, e, me), rows[-1])
+        c.build.assign_all(slots(ZERO, e, me), rows[-1])
     with b.doubling(distance, items):
         for e in range(len(scanned)):
             left = [b.name("l", v) for v in slots(now, e, most(me - variable(distance), ZERO))]
             right = [b.declare("y", v) for v in slots(now, e, me)]
             with b.when([Compare(me, ">=", variable(distance))]):
                 _prepend(c, left, right)
-            _assign(c, slots(ONE - now, e, me), right)
+            c.build.assign_all(slots(ONE - now, e, me), right)
         b.add(Assign(half, ONE - now))
     for e, (offset, rows) in enumerate(zip(parts, scanned, strict=True)):
         prefix = [b.declare("y", v) for v in carry.values[e]]
@@ -190,7 +190,7 @@ def _prepend(c: Context, left: _Values, right: _Values) -> None:
     """``right = left op right``."""
     joined = [c.build.declare("y", v) for v in left]
     apply(c, joined, right)
-    _assign(c, right, joined)
+    c.build.assign_all(right, joined)
 
 
 def _identities(c: Context) -> list[Register]:
@@ -201,12 +201,7 @@ def _identities(c: Context) -> list[Register]:
 
 def _load(c: Context, where: Point, values: _Values) -> None:
     """Let values be those of a point."""
-    _assign(c, values, [splat(f, where.lanes) for f in point_values(c, c.h.scalar, where)])
-
-
-def _assign(c: Context, targets: Sequence[Register | Load], values: Sequence[Value]) -> None:
-    for target, value in zip(targets, values, strict=True):
-        c.build.assign(target, value)
+    c.build.assign_all(values, [splat(f, where.lanes) for f in point_values(c, c.h.scalar, where)])
 
 
 def _slots(c: Context, d: int, element: int, members: int, member: Index, begin: Index = ZERO) -> tuple[Load, ...]:
@@ -306,11 +301,11 @@ def _through_local_memory(
     b, subgroups = c.build, c.s.num_wi[t.d] // t.row
     with b.when([Compare(t.lane, "==", ZERO)]):
         for e, total in enumerate(totals):
-            _assign(c, _slots(c, t.d, e, subgroups, t.subgroup), total)
+            c.build.assign_all(_slots(c, t.d, e, subgroups, t.subgroup), total)
     var = Var("s", low=0, high=subgroups - 1, agreed=True)
     with b.up_to(var, subgroups):
         with b.when([Compare(variable(var), "==", t.subgroup)]):
             for prefix, values in zip(prefixes, carry.values, strict=True):
-                _assign(c, prefix, values)
+                c.build.assign_all(prefix, values)
         for e, values in enumerate(carry.values):
             apply(c, values, _slots(c, t.d, e, subgroups, variable(var)))

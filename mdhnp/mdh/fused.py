@@ -213,10 +213,8 @@ def is_product(h: MdHom, along: Sequence[int]) -> bool:
 
 def _before(graph: Graph, value: int, view: View, dim: int) -> int | None:
     """The dimension of what makes a value whose index is that of a reader's dimension, everywhere; None for none."""
-    axes = {tuple([a for a, i in enumerate(access) if dim in i.dims()]) for access in view.accesses}
-    if len(axes) != 1 or len(axis := axes.pop()) != 1 or any([a[axis[0]].dim() is None for a in view.accesses]):
-        return None
-    return graph.view(value).accesses[0][axis[0]].dim()
+    axis = view.axis_along(dim)
+    return None if axis is None else graph.view(value).accesses[0][axis].dim()
 
 
 @part_of.register

@@ -174,29 +174,20 @@ def _is_cut(h: Computation, dim: int, *, reduced: bool = False) -> bool:
     if any([v.boundary is not None and v.depends_on(dim) for v in h.inputs]):
         return False
     if h.combine[dim].kind == "cc":
-        return all([_axis(v, dim) is not None for v in h.outputs])
+        return all([v.axis_along(dim) is not None for v in h.outputs])
     operator = h.combine[dim].operator
     plain = len(h.outputs) == 1 and h.finish is None and not h.nested and not h.dims("ps")
     return reduced and h.combine[dim].kind == "pw" and plain and operator is not None and operator.ufuncs[0] != ""
 
 
-def _axis(view: View, dim: int) -> int | None:
-    """The axis of which a dimension is the index in all accesses, and no other axis moves with it."""
-    axes = {axis for access in view.accesses for axis, index in enumerate(access) if dim in index.dims()}
-    if len(axes) != 1:
-        return None
-    (axis,) = axes
-    return axis if all([access[axis].dim() == dim for access in view.accesses]) else None
-
-
 def _made_along(graph: Graph, value: int, view: View, dim: int) -> int | None:
     """The dimension along which the step that makes a value is cut if what reads it is cut along another."""
-    made, axis = graph.view(value), _axis(view, dim)
+    made, axis = graph.view(value), view.axis_along(dim)
     if axis is None or view.shape != made.shape:
         return None
     (access,) = made.accesses
     along = access[axis].dim()
-    return along if along is not None and _axis(made, along) == axis else None
+    return along if along is not None and made.axis_along(along) == axis else None
 
 
 def _is_inside(graph: Graph, m: int, dims: dict[int, int]) -> bool:

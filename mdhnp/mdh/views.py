@@ -265,6 +265,12 @@ class View:
         plain = len(found) == 1 and indices[found[0]].dims() == (d,) and indices[found[0]].coefficients[d] == 1
         return found[0] if plain else None
 
+    def axis_along(self, dim: int) -> int | None:
+        """The axis of which a dimension is the index in all accesses, if no other axis moves with it; else None."""
+        axes = {axis for access in self.accesses for axis, index in enumerate(access) if dim in index.dims()}
+        axis = axes.pop() if len(axes) == 1 else None
+        return axis if axis is not None and all([a[axis].dim() == dim for a in self.accesses]) else None
+
     def short_strides(self) -> tuple[bool, ...]:
         """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1.
 

@@ -157,3 +157,7 @@ class Builder:
             self.add(Store(target.buffer, target.offset, value))
         else:
             self.add(Assign(target, value))
+
+    def assign_all(self, targets: Iterable[Register | Load], values: Iterable[Value]) -> None:
+        for target, value in zip(targets, values, strict=True):
+            self.assign(target, value)
