@@ -61,9 +61,8 @@ def paired(h: Computation) -> tuple[Stage, ...]:
     last = [view.moved(d, 2 * half).still((d,)) for view in h.inputs * odd]
     inputs = (*halves[0], *halves[1], *sums, *last)
     types = [v.dtype for v in inputs]
-    whole = replace(
-        h, extents=extents, inputs=inputs, scalar=trace(_both, types), finish=trace(_rest, types[:1] + types)
-    )
+    scalar, finish = trace(_product_of_sums, types), trace(_less_own_products, types[:1] + types)
+    whole = replace(h, extents=extents, inputs=inputs, scalar=scalar, finish=finish)
     before = [
         Stage(_alone(h, extents, halves[n], sums[n], dims), (Argument("input", n),) * 2, (Argument("temporary", n),))
         for n, dims in enumerate(moved)
@@ -94,11 +93,11 @@ def _is_product(h: MdHom) -> bool:
     )  # fmt: skip
 
 
-def _both(a: Any, other_a: Any, b: Any, other_b: Any, *rest: Any) -> Any:
+def _product_of_sums(a: Any, other_a: Any, b: Any, other_b: Any, *rest: Any) -> Any:
     return (a + other_b) * (other_a + b)
 
 
-def _rest(total: Any, *read: Any) -> Any:
+def _less_own_products(total: Any, *read: Any) -> Any:
     """Subtract what belongs to one factor alone, and add the product of the last terms if there are any."""
     total = total - read[4] - read[5]
     return total + read[6] * read[7] if read[6:] else total

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl.ctypes import memory_type
-from mdhnp.codegen.opencl.written import given, of_each
+from mdhnp.codegen.opencl.handwritten import given, of_each
 from mdhnp.codegen.program import Program
 from mdhnp.schedule.schedule import DeviceCaps
 

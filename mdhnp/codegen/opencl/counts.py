@@ -4,7 +4,7 @@ What sorts by digits and what selects elements count in tiles, one a work-group,
 is where in each tile.
 """
 
-from mdhnp.codegen.opencl.written import SHIFT, kernel, macros
+from mdhnp.codegen.opencl.handwritten import SHIFT, kernel, macros
 from mdhnp.codegen.program import Kernel
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl.ctypes import memory_type
-from mdhnp.codegen.opencl.written import UNSIGNED, given, of_each, work_group
+from mdhnp.codegen.opencl.handwritten import UNSIGNED, given, of_each, work_group
 from mdhnp.codegen.program import Program
 from mdhnp.schedule.schedule import DeviceCaps
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdhnp.codegen.opencl.counts import summing, sums_text
 from mdhnp.codegen.opencl.ctypes import memory_type
-from mdhnp.codegen.opencl.written import UNSIGNED, kernel, one_kernel, work_group
+from mdhnp.codegen.opencl.handwritten import UNSIGNED, kernel, one_kernel, work_group
 from mdhnp.codegen.program import Program
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.opencl.counts import sums_text
+from mdhnp.codegen.opencl.handwritten import ITEMS_ALONE, of_each, one_kernel, work_group
 from mdhnp.codegen.opencl.radix import DIGIT, RANKS, RowSort, by_digits, declared
-from mdhnp.codegen.opencl.written import ITEMS_ALONE, of_each, one_kernel, work_group
 from mdhnp.codegen.program import Program
 from mdhnp.mdh.stages import Argument
 from mdhnp.schedule.schedule import DeviceCaps

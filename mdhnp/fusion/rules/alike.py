@@ -32,20 +32,20 @@ def _alike(graph: Graph) -> Iterator[Match]:
     for n, step in enumerate(graph.steps):
         before.append(max([before[graph.made_by[p][0]] + 1 for p in step.inputs if p in graph.made_by], default=0))
         if isinstance(step.mdhom, MdHom):
-            groups.setdefault((before[n], _meaning(step.mdhom)), []).append(n)
+            groups.setdefault((before[n], _signature(step.mdhom)), []).append(n)
     for group in groups.values():
         sharing: dict[object, list[int]] = {}
         for n in group:
             for k, (p, v) in enumerate(graph.steps[n].reads):
                 sharing.setdefault((k, p, v.array, v.accesses), []).append(n)
-        some = sorted([each for each in sharing.values() if len(each) < len(group)], key=len, reverse=True)
-        for each in (*some, group):
-            size = -(-len(each) // -(-len(each) // _MOST))
-            matches = [tuple(each[n : n + size]) for n in range(0, len(each), size)]
+        subsets = sorted([steps for steps in sharing.values() if len(steps) < len(group)], key=len, reverse=True)
+        for steps in (*subsets, group):
+            size = -(-len(steps) // -(-len(steps) // _MOST))
+            matches = [tuple(steps[n : n + size]) for n in range(0, len(steps), size)]
             yield from [match for match in matches if len(match) > 1]
 
 
-def _meaning(h: MdHom) -> object:
+def _signature(h: MdHom) -> object:
     """All of a step but where in arrays the boxes begin that it reads: equal for steps that are alike."""
     inputs = [(v.dtype, v.boundary, v.fill, shape, from_low) for v in h.inputs for _, shape, from_low in (_box(h, v),)]
     outputs = [(v.dtype, v.shape, v.accesses) for v in h.outputs]
