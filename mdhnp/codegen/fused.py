@@ -96,13 +96,13 @@ class _Chain:
     def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], link: NestLink) -> None:
         """Build the points of one map that a tile needs, in a loop nest of its own."""
         s = chains.link(self._s, h, sizes)
-        one = self._nest(n, h, sizes, s, replace(link, pulls=s.work_items == 1))
+        nest = self._nest(n, h, sizes, s, replace(link, pulls=s.work_items == 1))
         with self._c.build.block():
             for d in range(h.rank):
                 if s.num_wi[d] > 1:
-                    self._c.build.let(one.var(d, "w"), self._c.at(d, "w"))
-            with group_loops(one, s.global_order):
-                map_tile(one)
+                    self._c.build.let(nest.var(d, "w"), self._c.at(d, "w"))
+            with group_loops(nest, s.global_order):
+                map_tile(nest)
 
     def _results(self, link: NestLink) -> Context:
         """The loop nest of the last map."""
@@ -133,52 +133,52 @@ class _Chain:
         """
         c, last = self._c, len(self._first)
         wholes = [max(n - t, 0) for n, t in zip(self._chain.extents, self._s.local_tile, strict=True)]
-        found = {last: tuple([least(c.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
+        origins = {last: tuple([least(c.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
         for n, h in reversed([*enumerate(self._first)]):
             begins = []
             for d, (size, extent) in enumerate(zip(self._footprints[n].sizes, h.extents, strict=True)):
                 if d == self._s.streamed:
                     begins.append(streamed[n])
                     continue
-                first, *others = [found[m][d] + distances[d] for m, distances in self._footprints[n].reads]
+                first, *others = [origins[m][d] + distances[d] for m, distances in self._footprints[n].reads]
                 for other in others:
                     first = least(first, other)
                 begin = Var(f"{h.names[d]}_s", low=0, high=extent - size)
                 inside = clamp(first, ZERO, constant(extent - size))
                 begins.append(inside if inside.known is not None else c.build.let(begin, inside))
-            found[n] = tuple(begins)
-        return found
+            origins[n] = tuple(begins)
+        return origins
 
     def _moved(self, origins: Mapping[int, tuple[Index, ...]]) -> dict[str, Index]:
         """Where arrays' first elements would lie, from where those of regions do, but for a streamed dimension."""
-        found = dict.fromkeys(self._strides, ZERO)
+        moved = dict.fromkeys(self._strides, ZERO)
         for n, h in enumerate(self._first):
             for view in h.outputs:
                 for d, (stride, begin) in enumerate(zip(self._strides[view.name], origins[n], strict=True)):
                     if d != self._s.streamed:
-                        found[view.name] = found[view.name] - begin * stride
-        return found
+                        moved[view.name] = moved[view.name] - begin * stride
+        return moved
 
 
 def emit_rows(h: Rows, c: Context) -> None:
     h, shared = form(h, c.s), h.shared[-1]
-    each = _nests(c, h)
-    for one in each:
-        declare_local(one)
+    nests = _nests(c, h)
+    for nest in nests:
+        declare_local(nest)
     group_ids(c)
     with group_loops(c, shared, all_dims=shared):
         if not isinstance(h, Streamed):
-            _emit_each(c, shared, each)
+            _emit_nests(c, shared, nests)
             return
         for d in shared:
             if not c.even(d):
                 c.build.let(_first(c, d), least(c.at(d, "l"), constant(c.h.extents[d] - c.s.local_tile[d])))
-        _emit_each(c, shared, each[: h.begin])
+        _emit_nests(c, shared, nests[: h.begin])
         with _tiles(h, c, c.s.streamed):
             for n in range(h.begin, h.end):
                 with c.build.weighing(n in h.weights):
-                    _emit_each(c, (*shared, c.s.streamed), [each[n]])
-        _emit_each(c, shared, each[h.end :])
+                    _emit_nests(c, (*shared, c.s.streamed), [nests[n]])
+        _emit_nests(c, shared, nests[h.end :])
 
 
 @contextmanager
@@ -205,33 +205,33 @@ def _rows_begin(c: Context, d: int) -> Index:
     return variable(_first(c, d)) if d != c.s.streamed >= 0 and not c.even(d) else c.begin(d)
 
 
-def _emit_each(c: Context, dims: Sequence[int], each: Sequence[Context]) -> None:
+def _emit_nests(c: Context, dims: Sequence[int], nests: Sequence[Context]) -> None:
     """Build MDHs inside of the loops over tiles of some dimensions, which each has for its own."""
-    for one in each:
-        with _work_items(c, one):
-            for d, own in zip(dims, one.link.opened, strict=False):
-                if one.several(own):
-                    c.build.let(one.var(own, "l"), _rows_begin(c, d) if own in one.link.whole else c.at(d, "l"))
-                    tile_count(one, own)
-            emit_tiles(one)
+    for nest in nests:
+        with _work_items(c, nest):
+            for d, own in zip(dims, nest.link.opened, strict=False):
+                if nest.several(own):
+                    c.build.let(nest.var(own, "l"), _rows_begin(c, d) if own in nest.link.whole else c.at(d, "l"))
+                    tile_count(nest, own)
+            emit_tiles(nest)
 
 
 @contextmanager
-def _work_items(c: Context, one: Context) -> Iterator[None]:
+def _work_items(c: Context, nest: Context) -> Iterator[None]:
     """A block in which an MDH's work-items have their ids: all of the group, or the first ones of them."""
-    every, own = c.s.work_items, one.s.work_items
+    every, own = c.s.work_items, nest.s.work_items
     with ExitStack() as stack:
         stack.enter_context(c.build.block())
         if own < every:
             item = c.build.let(c.item_id, call("local_id"))
             stack.enter_context(c.build.when([Compare(item, "<", constant(own))]))
-        item_ids(one)
+        item_ids(nest)
         yield
 
 
 def _nests(c: Context, h: Rows) -> list[Context]:
     """The loop nests of all MDHs, after what they leave to others was declared."""
-    s, last, found = c.s, len(h.mdhoms) - 1, list[Context]()
+    s, last, nests = c.s, len(h.mdhoms) - 1, list[Context]()
     where, tile = places(h), s.local_tile[s.streamed] if s.streamed >= 0 else 0
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
     for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s), tile), s.steps, strict=True)):
@@ -255,8 +255,8 @@ def _nests(c: Context, h: Rows) -> list[Context]:
         whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
         even = h.shared[n] if isinstance(h, Streamed) and n < last else ()
         link = NestLink(moved=moved, opened=tiled(h, n), whole=even, prefix=f"m{n}")
-        found.append(c.inner(whole, own, link, c.subgroup))
-    return found
+        nests.append(c.inner(whole, own, link, c.subgroup))
+    return nests
 
 
 def _row_moved(c: Context, h: Rows, n: int, view: View) -> Index:

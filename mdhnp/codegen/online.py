@@ -108,7 +108,7 @@ def _tile(
             s.values[form.graph.values(n)[0]] = _finished(s, n, begin, scores(), exact=exact)
         elif n == f.result.step:
             left = s.values[form.graph.steps[n].inputs[f.result.left[0]]]
-            counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(some)] for some in left]
+            counted = [[s.counted(v, block, begin, "0") for block, v in enumerate(row)] for row in left]
             _add_result(s, begin, result(tuple(map(tuple, counted))), exact=exact)
         else:
             # Float16 has no use for small weights.
@@ -120,8 +120,8 @@ def _tile(
 
 
 def _assign(s: Steps, targets: RowValues, values: RowValues) -> None:
-    for some, others in zip(targets, values, strict=True):
-        s.build.assign_all(some, others)
+    for row, new in zip(targets, values, strict=True):
+        s.build.assign_all(row, new)
 
 
 def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]], *, exact: bool) -> RowValues:
@@ -131,11 +131,11 @@ def _finished(s: Steps, n: int, begin: Index, sums: Sequence[Sequence[Register]]
         return tuple(map(tuple, sums))
 
     def mapped(f: Function, values: Sequence[Sequence[Register]]) -> RowValues:
-        each = [
-            [s.mapped(n, f, p, block, begin, {0: v}, 1)[0] for block, v in enumerate(some)]
-            for p, some in enumerate(values)
+        scores = [
+            [s.mapped(n, f, p, block, begin, {0: v}, 1)[0] for block, v in enumerate(row)]
+            for p, row in enumerate(values)
         ]
-        return tuple(map(tuple, each))
+        return tuple(map(tuple, scores))
 
     # What a branch does to as many sums of wide instructions as the next ones have is lost (NVIDIA's driver 580).
     parts = None if exact or s.atom.wide else apart(finish, s.form.streamed[n], s.form.shared[n][-1])
@@ -202,7 +202,7 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
     Work-items wait for each other there, which they cannot in a branch.
     """
     carried = {before: s.values[before] for before, _ in s.form.carried}
-    totals = [v for some in carried.values() for one in some for v in one if v.lanes > 1]
+    totals = [v for rows in carried.values() for row in rows for v in row if v.lanes > 1]
     if s.weighing is not None:
         with s.build.when([Truth(_some_are_small(s))]):
             products.look_at_values(watched)
@@ -221,35 +221,35 @@ def _again(s: Steps, products: Products, rounds: Index, watched: Register, seen:
         begin = s.build.named("begin", variable(_AGAIN) * s.points)
         scores = lambda: products.scores_by_terms(begin)  # noqa: E731
         _tile(s, begin, scores, lambda left: products.result_by_terms(left, begin), exact=True)
-    for some in _carried_result(s):
-        for total in some:
+    for row in _carried_result(s):
+        for total in row:
             s.build.assign(total, Apply("multiply", (total, splat(smaller, total.lanes)), total.dtype, total.lanes))
 
 
 def _largest(exponents: RowValues) -> Value:
     """The largest exponents of a lane's rows; 0 for one where nothing counts."""
     nothing, zero = Const("-inf", SINGLE), Const("0.0", SINGLE)
-    each = [applied("where", Apply("equal", (value, nothing), BOOL), zero, value) for (value,) in exponents]
-    return Apply("lanes", tuple(each), SINGLE, 2)
+    largest = [applied("where", Apply("equal", (value, nothing), BOOL), zero, value) for (value,) in exponents]
+    return Apply("lanes", tuple(largest), SINGLE, 2)
 
 
 def _some_are_small(s: Steps) -> Value:
     """Whether some sum of all tiles' products is so small that it may be made of what values' parts have lost."""
-    totals = [v for some in _carried_result(s) for v in some]
+    totals = [v for row in _carried_result(s) for v in row]
     sizes = [Apply("absolute", (v,), v.dtype, v.lanes) for v in totals]
     least: Value = sizes[0]
     for size in sizes[1:]:
         least = Apply("minimum", (least, size), size.dtype, size.lanes)
     pair = s.build.name("size", least)
-    each = [Apply("less", (half(pair, 1, upper=u), Const(_SMALL, SINGLE)), BOOL) for u in (False, True)]
-    return somebody_finds(s.c, Apply("logical_or", (each[0], each[1]), BOOL))
+    small = [Apply("less", (half(pair, 1, upper=u), Const(_SMALL, SINGLE)), BOOL) for u in (False, True)]
+    return somebody_finds(s.c, Apply("logical_or", (small[0], small[1]), BOOL))
 
 
 def _store(s: Steps) -> None:
     """Store the results of rows that there are."""
     n = len(s.form.mdhoms) - 1
-    one, (number,) = s.each[n], s.form.graph.values(n)
-    for p, some in enumerate(s.values[number]):
+    nest, (number,) = s.each[n], s.form.graph.values(n)
+    for p, row in enumerate(s.values[number]):
         with s.build.when([Compare(s.places[p], "<", constant(s.count))]):
-            for block, value in enumerate(some):
-                store(one, 0, s.place(n, p, block), in_type("convert", value, one.h.outputs[0].dtype))
+            for block, value in enumerate(row):
+                store(nest, 0, s.place(n, p, block), in_type("convert", value, nest.h.outputs[0].dtype))

@@ -39,7 +39,7 @@ def _lanes(value: Value) -> list[Value]:
     """The lanes of a vector, one by one."""
     if value.lanes == 1:
         return [value]
-    return [one for u in (False, True) for one in _lanes(half(value, value.lanes // 2, upper=u))]
+    return [lane for u in (False, True) for lane in _lanes(half(value, value.lanes // 2, upper=u))]
 
 
 class Products:
@@ -48,13 +48,13 @@ class Products:
     def __init__(self, s: Steps) -> None:
         f, self._s, self._build, self._atom = s.fragments, s, s.build, s.atom
         self._terms, self._wide = f.widths
-        each = [n // s.atom.itemsize for n in sizes(f, s.atom, s.rows, s.points)]
+        counts = [n // s.atom.itemsize for n in sizes(f, s.atom, s.rows, s.points)]
         dtype, packed = np.dtype(s.atom.operand), s.atom.packed > 1
         self._queries, self._first, self._second = (
             Buffer(f"{name}_l", dtype, "local", packed=packed) for name in ("queries", "first", "second")
         )
         self._factors = (f.scores, self._first), (f.result, self._second)
-        for buffer, size in zip((self._queries, self._first, self._second), each, strict=True):
+        for buffer, size in zip((self._queries, self._first, self._second), counts, strict=True):
             s.build.add(st.AllocLocal(buffer, size, ALIGNED if s.atom.wide else WIDEST))
         #: Where scores wait that are multiplied without instructions.
         self._scores = replace(self._first, dtype=SINGLE, packed=False)
@@ -63,11 +63,11 @@ class Products:
         """Compute the left factor of scores for all rows of the work-group."""
         b, n, apart = self._build, self._s.fragments.queries, stride(self._atom, self._terms)
         lanes = WIDEST // self._atom.itemsize
-        each = self._terms // lanes
-        e = Var("e", None, 0, self._s.rows * each - 1)
-        end = Compare(variable(e), "<", constant(self._s.rows * each))
+        vectors = self._terms // lanes
+        e = Var("e", None, 0, self._s.rows * vectors - 1)
+        end = Compare(variable(e), "<", constant(self._s.rows * vectors))
         with b.loop(e, self._s.item, end, self._s.c.s.work_items):
-            row, column = b.named("y", variable(e) // each), b.named("x", variable(e) % each * lanes)
+            row, column = b.named("y", variable(e) // vectors), b.named("x", variable(e) % vectors * lanes)
             at = b.named("at", self._s.kept(self._s.first + row))
             (value,) = self._s.apply(n, self._s.form.mdhoms[n].scalar, 0, 0, self._s.point(n, at, column, lanes), {})
             value = b.name("q", splat(value, lanes))
@@ -77,37 +77,37 @@ class Products:
 
     def fill(self, begin: Index, slot: Index) -> None:
         """Start to copy the tiles of both right factors from a point on."""
-        for one, buffer in self._factors:
-            h, (number, _) = self._s.form.mdhoms[one.step], one.right
-            name = self._s.each[one.step].buffer(h.inputs[number]).name
+        for product, buffer in self._factors:
+            h, (number, _) = self._s.form.mdhoms[product.step], product.right
+            name = self._s.each[product.step].buffer(h.inputs[number]).name
             self._build.comment(f"The next tile of {name} to local memory")
-            for row, column, target in self._shares(one, slot):
+            for row, column, target in self._shares(product, slot):
                 point = self._build.named("at", begin + row)
-                source = self._of_right(one, point, column)
+                source = self._of_right(product, point, column)
                 if self._s.ragged:
                     guard = (Compare(point, "<", constant(self._s.all)),)
                     source = replace(source, guard=guard, outside=Outside("0", source.dtype))
                 self._build.add(st.Copy(buffer, target, source, asynchronous=True))
 
-    def _of_right(self, one: Multiplied, point: Index, column: Index) -> Load:
+    def _of_right(self, product: Multiplied, point: Index, column: Index) -> Load:
         """Some neighbours of a row of a right factor in memory."""
-        n, across, lanes = one.step, self._across(one), together(self._s.fragments, one)
+        n, across, lanes = product.step, self._across(product), together(self._s.fragments, product)
         h = self._s.form.mdhoms[n]
         s = replace(Schedule.plain(h.extents, len(h.inputs)), vector_dim=across, vector_width=lanes)
         at = dict(self._s.point(n, ZERO).point) | {self._s.form.streamed[n]: point, across: column}
-        source = load(replace(self._s.each[n], s=s), *one.right, Point(at, at, lanes))
+        source = load(replace(self._s.each[n], s=s), *product.right, Point(at, at, lanes))
         assert isinstance(source, Load)
         return source
 
     def look_at_values(self, watched: Register) -> None:
         """Look at all of the second right factor, in memory."""
-        b, one = self._build, self._s.fragments.result
-        lanes = together(self._s.fragments, one)
-        each = self._wide // lanes
-        e = Var("e", None, 0, self._s.all * each - 1)
-        end = Compare(variable(e), "<", constant(self._s.all * each))
+        b, product = self._build, self._s.fragments.result
+        lanes = together(self._s.fragments, product)
+        vectors = self._wide // lanes
+        e = Var("e", None, 0, self._s.all * vectors - 1)
+        end = Compare(variable(e), "<", constant(self._s.all * vectors))
         with b.loop(e, self._s.item, end, self._s.c.s.work_items):
-            value = b.name("seen", self._of_right(one, variable(e) // each, variable(e) % each * lanes))
+            value = b.name("seen", self._of_right(product, variable(e) // vectors, variable(e) % vectors * lanes))
             look(self._s.c, watched, _lanes(value))
 
     def look(self, watched: Register, slot: Index) -> None:
@@ -117,21 +117,21 @@ class Products:
                 each = [Load(buffer, target + n) for n in range(together(self._s.fragments, one))]
                 look(self._s.c, watched, [self._build.name("seen", value) for value in each])
 
-    def _across(self, one: Multiplied) -> int:
+    def _across(self, product: Multiplied) -> int:
         """The dimension of a right factor along which its rows in local memory are."""
-        return one.terms if self._s.form.streamed[one.step] == one.columns else one.columns
+        return product.terms if self._s.form.streamed[product.step] == product.columns else product.columns
 
-    def _shares(self, one: Multiplied, slot: Index) -> Iterator[tuple[Index, Index, Index]]:
+    def _shares(self, product: Multiplied, slot: Index) -> Iterator[tuple[Index, Index, Index]]:
         """What a work-item copies of a tile, some neighbours of a row at once: rows, columns, and where they lie."""
-        b, lanes, points = self._build, together(self._s.fragments, one), self._s.points
-        wide = self._s.form.mdhoms[one.step].extents[self._across(one)]
+        b, lanes, points = self._build, together(self._s.fragments, product), self._s.points
+        wide = self._s.form.mdhoms[product.step].extents[self._across(product)]
         near, apart, total = beside(self._atom, wide), pitch(self._atom, wide), points * wide // lanes
         for first in range(0, total, self._s.c.s.work_items):
             e = self._s.item + first
             panel, rest = divided(e, points * near // lanes) if near < wide else (ZERO, e)
-            row, some = divided(rest, near // lanes)
+            row, vector = divided(rest, near // lanes)
             # Swizzled rows of so many elements have their 16 bytes in different orders.
-            swizzles, column = self._atom.wide, some * lanes
+            swizzles, column = self._atom.wide, vector * lanes
             lies = swizzled(row * near, column, near, self._atom.itemsize) if swizzles else row * apart + column
             at = slot * (points * apart) + panel * (points * near) + lies
             with b.when([Compare(e, "<", constant(total))]):
@@ -189,18 +189,18 @@ class Products:
         self._build.add(st.LoadMatrix(into, buffer, at, turned))
         return into
 
-    def _parts(self, one: Multiplied, stem: str, values: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
+    def _parts(self, product: Multiplied, stem: str, values: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
         if self._atom.packed > 1:
             return (tuple(values),)
-        return parts(self._s.each[one.step], self._atom, stem, one.left[0], tuple(values))
+        return parts(self._s.each[product.step], self._atom, stem, product.left[0], tuple(values))
 
     def _multiply(
         self, sums: Sums, block: int, left: Sequence[tuple[Value, ...]],
         right: Sequence[tuple[Value, ...]],
     ) -> None:  # fmt: skip
-        into = tuple([some[block] for some in sums])
-        for one, other in multiplied_parts(self._atom):
-            self._build.add(st.MatrixProduct(self._atom.name, into, tuple(left[one]), tuple(right[other])))
+        into = tuple([row[block] for row in sums])
+        for a, b in multiplied_parts(self._atom):
+            self._build.add(st.MatrixProduct(self._atom.name, into, tuple(left[a]), tuple(right[b])))
 
     def _multiply_wide(
         self, sums: Sums, left: Sequence[Sequence[Value]], buffer: Buffer, where: Sequence[Index], near: int, *,
@@ -210,8 +210,8 @@ class Products:
         into = tuple([total for totals in zip(*sums, strict=True) for total in totals])
         row = near * self._atom.itemsize
         panel = self._s.points * row if turned else DOWN * row
-        each = [st.Matrix(buffer, at, panel, DOWN * row, row, turned) for at in where]
-        products = tuple([st.WideProduct(into, tuple(a), b) for a, b in zip(left, each, strict=True)])
+        matrices = [st.Matrix(buffer, at, panel, DOWN * row, row, turned) for at in where]
+        products = tuple([st.WideProduct(into, tuple(a), b) for a, b in zip(left, matrices, strict=True)])
         self._build.add(st.WideProducts(self._atom.name, products))
         self._build.add(st.WaitProducts(sums=(into,)))
         return sums

@@ -76,13 +76,13 @@ class Steps:
 
     def point(self, n: int, row: Index, column: Index = ZERO, lanes: int = 1) -> Point:
         """The place of an element of a row."""
-        found = dict.fromkeys(range(self.form.mdhoms[n].rank), ZERO)
+        at = dict.fromkeys(range(self.form.mdhoms[n].rank), ZERO)
         for own, d in zip(self.form.shared[n], self.form.shared[-1], strict=True):
-            found[own] = row if d == self.row else self.c.at(d, "g") if self.c.groups(d) != ONE else ZERO
+            at[own] = row if d == self.row else self.c.at(d, "g") if self.c.groups(d) != ONE else ZERO
         if self.fragments.columns[n] < 0:
-            return Point(found, found)
-        found[self.fragments.columns[n]] = column
-        return Point(found, found, lanes)
+            return Point(at, at)
+        at[self.fragments.columns[n]] = column
+        return Point(at, at, lanes)
 
     def place(self, n: int, p: int, block: int, begin: Index = ZERO) -> Point:
         """The place of a pair; beyond the last point it is where that is."""
@@ -106,16 +106,16 @@ class Steps:
         self, n: int, function: Function, p: int, block: int, at: Point, known: Mapping[int, Value], first: int = 0
     ) -> list[Value]:
         """Apply a function of a step to what there is at a place; its parameters before `first` are known."""
-        step, one, given = self.form.graph.steps[n], self.each[n], dict(known)
+        step, nest, given = self.form.graph.steps[n], self.each[n], dict(known)
         for number in sorted(function.used_parameters()):
             if number in given:
                 continue
-            k, access = one.h.accesses[number - first]
-            made = self.values.get(step.inputs[k])
-            if made is None:
-                given[number] = self.build.shared("x", load(one, k, access, at))
+            k, access = nest.h.accesses[number - first]
+            value = self.values.get(step.inputs[k])
+            if value is None:
+                given[number] = self.build.shared("x", load(nest, k, access, at))
             else:
-                given[number] = made[p][block] if len(made[p]) > 1 else made[p][0]
+                given[number] = value[p][block] if len(value[p]) > 1 else value[p][0]
         indices: dict[int, Value] = {}
         for d in function.used_indices():
             lanes = at.lanes if d == self.fragments.columns[n] else 1
@@ -151,7 +151,7 @@ class Steps:
 
     def _reduce(self, n: int, begin: Index) -> None:
         """Reduce what four lanes have of each row; then all of them have the result."""
-        b, h, found = self.build, self.form.mdhoms[n], list[tuple[Register, ...]]()
+        b, h, totals = self.build, self.form.mdhoms[n], list[tuple[Register, ...]]()
         operator = h.combiner
         for p in range(HALVES):
             total: Register | None = None
@@ -169,8 +169,8 @@ class Steps:
                 at = self.point(n, self.inside[p])
                 (last,) = self.apply(n, h.finish, p, 0, at, {0: total}, 1)
                 total = b.name("r", last)
-            found.append((total,))
-        self.values[self.form.graph.values(n)[0]] = tuple(found)
+            totals.append((total,))
+        self.values[self.form.graph.values(n)[0]] = tuple(totals)
 
     def _both(self, function: Function, left: Value, right: Value) -> Register:
         (value,) = emit(function, {0: left, 1: right}, {}, self.build)

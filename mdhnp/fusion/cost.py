@@ -98,10 +98,10 @@ def _over(h: MdHom) -> float:
 def _of_rows(h: Rows) -> float:
     """Return the seconds of rows: what all of them read is read again for each few of them."""
     given = h.graph.given
-    kept = [v for one in h.mdhoms[:-1] for v in one.outputs]
+    kept = [v for link in h.mdhoms[:-1] for v in link.outputs]
     count = prod([h.extents[d] for d in h.shared[-1]])
     row = sum([v.element_bytes for v in kept]) // count
-    longest = max([prod(v.shape) for one in h.mdhoms for v in (*one.inputs, *one.outputs)]) // count
+    longest = max([prod(v.shape) for link in h.mdhoms for v in (*link.inputs, *link.outputs)]) // count
     if count < ENOUGH or longest < _WIDE:
         return inf
     # Of the online form rows may be of any length, and products are computed as those alone are.
@@ -123,8 +123,8 @@ def _of_rows(h: Rows) -> float:
 
 def _turned(h: Rows) -> int:
     """Return the elements that are turned as rows, which lie in vectors in the online form, are no neighbours."""
-    each = [*zip(h.graph.steps, h.shared, strict=True)]
-    views = [(v, along[-1]) for step, along in each for p, v in step.reads if p < h.graph.given]
+    steps = [*zip(h.graph.steps, h.shared, strict=True)]
+    views = [(v, along[-1]) for step, along in steps for p, v in step.reads if p < h.graph.given]
     views += [(v, h.shared[-1][-1]) for v in h.outputs]
     return sum(
         [prod(v.shape) for v, row in views if v.shape and v.linear(v.accesses[0]).coefficients[row] not in (0, 1)]
@@ -133,7 +133,7 @@ def _turned(h: Rows) -> int:
 
 def _of_chain(h: Chain) -> float:
     """Return the seconds of a chain by tiles that fit in a cache: each reads and computes what others do, too."""
-    whole, streamed = ChainCost(h), ChainCost(h, 0, lambda one: _PASSING * weighed(one))
+    whole, streamed = ChainCost(h), ChainCost(h, 0, lambda link: _PASSING * weighed(link))
     outer = [1 << n for n in range(1, 12)]
     tiles = [
         (whole, (*[min(k, n) for n in h.extents[:-1]], min(inner, h.extents[-1])))
@@ -142,11 +142,11 @@ def _of_chain(h: Chain) -> float:
     if h.rank > 2 and bytes_of_step(h) >= _FAR:  # in two dimensions tiles have less border
         along = min(_PLANES, h.extents[0])
         tiles += [(streamed, (along, *[min(k, n) for n in h.extents[1:-1]], h.extents[-1])) for k in outer]
-    accesses = [a for one in h.mdhoms for v in one.inputs for a in v.accesses]
+    accesses = [a for link in h.mdhoms for v in link.inputs for a in v.accesses]
     beside = {d for access in accesses for i in access for d in i.dims() if i.constant}
     apart = (_TILED if len(beside) < 3 else _APART) * max(_LANES / h.extents[-1], 1)
-    each = [cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED]
-    return _MACHINE.launch + _BYTE * min(each, default=inf)
+    times = [cost(tile) * (apart if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED]
+    return _MACHINE.launch + _BYTE * min(times, default=inf)
 
 
 def _across(h: MdHom) -> int:

@@ -150,16 +150,16 @@ def rewritings(graph: Graph, gpu: Machine | None = None) -> dict[str, Rewriting]
     A `gpu` is the one that is to compute it, if it is one.
     What costs decide is left to them but for one rule at a time: it cannot be left out here and applied there.
     """
-    finished = (lambda found: found) if gpu is None else partial(on_gpu, machine=gpu)
+    finished = (lambda r: r) if gpu is None else partial(on_gpu, machine=gpu)
     whole = finished(rewriting(graph))
     names = [*dict.fromkeys([f"without {applied.rule}" for applied in whole.applied]), NONE]
-    found = {whole.after: whole}
+    by_graph = {whole.after: whole}
     for name in names if whole.applied else ():
         other = finished(rewriting_of(graph, name))
         # Of ways that are the same, as where the only rule is left out, the simplest name stays.
-        if other.after not in found or found[other.after] is not whole:
-            found[other.after] = other
-    return {r.name: r for r in found.values()}
+        if other.after not in by_graph or by_graph[other.after] is not whole:
+            by_graph[other.after] = other
+    return {r.name: r for r in by_graph.values()}
 
 
 class _Work:
@@ -189,20 +189,20 @@ class _Work:
         while helping:
             helping = False
             for match in rule.found(self.graph, begin):
-                made = rule.rewrite(self.graph, match)
-                _require_same_results(rule, self.graph, made)
-                if (paid := self._cost(made)) < self.paid:
-                    self.applied.append(Applied(rule, self.graph, made))
-                    self.graph, self.paid = made, paid
+                rewritten = rule.rewrite(self.graph, match)
+                _require_same_results(rule, self.graph, rewritten)
+                if (paid := self._cost(rewritten)) < self.paid:
+                    self.applied.append(Applied(rule, self.graph, rewritten))
+                    self.graph, self.paid = rewritten, paid
                     begin, helping = min(match), True
                     break
         return len(self.applied) > count
 
 
-def _require_same_results(rule: Rule, graph: Graph, made: Graph) -> None:
+def _require_same_results(rule: Rule, graph: Graph, rewritten: Graph) -> None:
     kinds = [
         [(v.shape[len(part) :], v.dtype) for r, part in g.wanted if r in g.made_by for v in (g.view(r),)]
-        for g in (graph, made)
+        for g in (graph, rewritten)
     ]
     if kinds[0] != kinds[1]:
         raise AssertionError(f"the rule {rule.name} changed the results {kinds[0]} to {kinds[1]}")

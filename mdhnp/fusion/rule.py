@@ -86,23 +86,23 @@ def written_plainly(graph: Graph, match: Match) -> bool:
 def read_as_written(graph: Graph, match: Match) -> bool:
     """All that read what the first step gives, and not only steps of the match, see its shape and stay inside of it."""
     for value in graph.values(match[0]):
-        made = graph.view(value)
+        written = graph.view(value)
         for n in graph.readers(value):
             if not is_known(graph.steps[n].mdhom):
                 return False
-            if any([v.shape != made.shape or v.boundary is not None for v, _ in graph.loads(n, value)]):
+            if any([v.shape != written.shape or v.boundary is not None for v, _ in graph.loads(n, value)]):
                 return False
     return True
 
 
 def read_in_order(graph: Graph, match: Match) -> bool:
     """All that read what the first step gives stay inside, and see its axes, or axes that were split or joined."""
-    made = graph.values(match[0])
+    values = graph.values(match[0])
     for n in graph.followers(match[0]):
         step = graph.steps[n]
-        if not is_known(step.mdhom) or any([v.boundary is not None for p, v in step.reads if p in made]):
+        if not is_known(step.mdhom) or any([v.boundary is not None for p, v in step.reads if p in values]):
             return False
-        if splits(step.mdhom.last, reshaped(graph, step, made)) is None:
+        if splits(step.mdhom.last, reshaped(graph, step, values)) is None:
             return False
     return True
 
@@ -128,8 +128,8 @@ def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
 def reads_its_own(graph: Graph, match: Match) -> bool:
     """The last step reads the only result of the first one once, at its own point."""
     first, last = match
-    (made, *others), read = graph.steps[first].mdhom.outputs, graph.loads(last, graph.firsts[first])
-    return not others and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+    (written, *others), read = graph.steps[first].mdhom.outputs, graph.loads(last, graph.firsts[first])
+    return not others and [(v.shape, v.boundary, a) for v, a in read] == [(written.shape, None, written.accesses[0])]
 
 
 def independent(graph: Graph, match: Match) -> bool:

@@ -62,7 +62,7 @@ def streamed(h: Rows) -> Streamed | None:
             continue
         each = zip(h.mdhoms, h.shared, dims, strict=True)
         products = [one for one, along, dim in each if dim in one.dims("cc") and is_product(one, along)]
-        if products and (form := _Form(h, dims).made()) is not None:
+        if products and (form := _Form(h, dims).whole()) is not None:
             return form
     return None
 
@@ -101,7 +101,7 @@ def _dimensions(graph: Graph, dim: int) -> list[int] | None:
     return found if len(extents) == 1 else None
 
 
-class _Made(NamedTuple):
+class _Added(NamedTuple):
     """A step of the online form, whose values have numbers of their own: arrays given, then in the order of making."""
 
     step: Step
@@ -117,7 +117,7 @@ class _Form:
 
     def __init__(self, h: Rows, dims: Sequence[int]) -> None:
         self._h, self._graph, self._dims = h, h.graph, dims
-        self._before, self._tile, self._after = list[_Made](), list[_Made](), list[_Made]()
+        self._before, self._tile, self._after = list[_Added](), list[_Added](), list[_Added]()
         self._count = h.graph.given
         self._carried: list[tuple[int, int]] = []
         #: Of values of the rows: those of the form; which are known after all tiles only; how others depend on maxima.
@@ -131,33 +131,33 @@ class _Form:
         self._bounds: dict[int, int | None] = {}
         self._ends: list[int | None] = []
 
-    def made(self) -> Streamed | None:
+    def whole(self) -> Streamed | None:
         if not all(self._add_step(n) for n in range(len(self._graph.steps))):
             return None
-        made = [*self._before, *self._tile, *self._after]
+        added = [*self._before, *self._tile, *self._after]
         number = {p: p for p in range(self._graph.given)}
-        for one in made:
-            number |= {p: len(number) + k for k, p in enumerate(one.outputs)}
-        steps = [Step(one.step.mdhom, tuple([number[p] for p in one.step.inputs])) for one in made]
-        found = rows(Graph.ending(self._graph.given, steps))
-        if found is None or found.shared[-1] != self._h.shared[-1]:
+        for part in added:
+            number |= {p: len(number) + k for k, p in enumerate(part.outputs)}
+        steps = [Step(part.step.mdhom, tuple([number[p] for p in part.step.inputs])) for part in added]
+        whole = rows(Graph.ending(self._graph.given, steps))
+        if whole is None or whole.shared[-1] != self._h.shared[-1]:
             return None
         begin, end = len(self._before), len(self._before) + len(self._tile)
         carried = tuple([(number[a], number[b]) for a, b in self._carried])
-        dims = tuple([one.dim for one in made])
-        fields = found.graph, found.extents, found.inputs, found.outputs, found.shared
+        dims = tuple([part.dim for part in added])
+        fields = whole.graph, whole.extents, whole.inputs, whole.outputs, whole.shared
         ends = [n for n in self._ends if n is not None]
         until = max(ends) if len(ends) == len(self._ends) else None
-        weights = frozenset([n for n, one in enumerate(made) if one.weighs])
+        weights = frozenset([n for n, part in enumerate(added) if part.weighs])
         return Streamed(*fields, dims, self._dims[-1], begin, end, carried, until, weights)
 
     def _add(
-        self, part: list[_Made], h: MdHom, inputs: Sequence[int], dim: int = -1, *, weighs: bool = False
+        self, part: list[_Added], h: MdHom, inputs: Sequence[int], dim: int = -1, *, weighs: bool = False
     ) -> tuple[int, ...]:
         """Add a step to one of the parts, and give the numbers of its results."""
         outputs = tuple(range(self._count, self._count + len(h.outputs)))
         self._count += len(outputs)
-        part.append(_Made(Step(h, tuple(inputs)), outputs, dim, weighs))
+        part.append(_Added(Step(h, tuple(inputs)), outputs, dim, weighs))
         return outputs
 
     def _add_step(self, n: int) -> bool:
@@ -166,8 +166,8 @@ class _Form:
         if dim < 0:
             late = not self._late.isdisjoint(step.inputs)
             inputs = [self._place[p] for p in step.inputs]
-            made = self._add(self._after if late else self._before, step.mdhom.last, inputs)
-            self._place |= zip(values, made, strict=True)
+            results = self._add(self._after if late else self._before, step.mdhom.last, inputs)
+            self._place |= zip(values, results, strict=True)
             self._late |= {*values} if late else set()
             self._kinds |= dict.fromkeys(values, None if late else FREE)
             return True
@@ -201,11 +201,11 @@ class _Form:
         (top, a), (total, _) = [
             (step.inputs[k], h.inputs[k].accesses[a]) for k, a in [h.accesses[s.position] for s in read]
         ]
-        kind, made = self._kinds[top], self._graph.made_by.get(total)
-        if kind is None or kind.name != "scaled" or kind.over >= 0 or made is None or a != h.outputs[0].accesses[0]:
+        kind, maker = self._kinds[top], self._graph.made_by.get(total)
+        if kind is None or kind.name != "scaled" or kind.over >= 0 or maker is None or a != h.outputs[0].accesses[0]:
             return False
-        sums = self._graph.mdhom(made[0])
-        added = ufunc(sums) == "add" and sums.finish is None and self._graph.steps[made[0]].inputs == (top,)
+        sums = self._graph.mdhom(maker[0])
+        added = ufunc(sums) == "add" and sums.finish is None and self._graph.steps[maker[0]].inputs == (top,)
         if not added or sums.scalar.body[sums.scalar.results[0]].op != "param":
             return False
         self._kinds[value], self._place[value] = kind._replace(over=total), self._place[top]
@@ -319,11 +319,11 @@ class _Form:
     def _row(self, value: int, n: int) -> View:
         """How a step sees what there is one of for each row: as another step of the rows made it."""
         m, _ = self._graph.made_by[value]
-        made, rank = self._graph.view(value), self._graph.mdhom(n).rank
+        view, rank = self._graph.view(value), self._graph.mdhom(n).rank
         place = dict(zip(self._h.shared[m], self._h.shared[n], strict=True))
-        dims = [[d for d in i.dims() if d in place] for i in made.accesses[0]]
+        dims = [[d for d in i.dims() if d in place] for i in view.accesses[0]]
         access = tuple([Affine.of(place[d[0]], rank) if d else unit(rank) for d in dims])
-        return replace(made, strides=row_major(made.shape), offset=0, accesses=(access,))
+        return replace(view, strides=row_major(view.shape), offset=0, accesses=(access,))
 
 
 def _alone(f: Function, h: MdHom, before: int = 0) -> tuple[Function, list[int]]:

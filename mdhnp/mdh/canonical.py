@@ -31,17 +31,17 @@ def canonical(h: C, *, ones: bool = False) -> C:
     """
     if not isinstance(h, MdHom):
         return h
-    one: MdHom = h
+    form: MdHom = h
     if ones:
-        one = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
+        form = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
     elif 1 in h.extents:
         kept = {s.dim for s in h.segments}  # of which no point may count
-        one = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1 or d in kept])
-    while pair := next((pair for pair in permutations(range(one.rank), 2) if _may_fuse(one, *pair)), None):
-        one = _fuse(one, *pair)
-    one = _order(one)
-    inputs, outputs = numbered(map(_merge_axes, one.inputs), "I"), numbered(map(_merge_axes, one.outputs), "O")
-    return cast(C, replace(one, inputs=inputs, outputs=outputs, names=dimension_names(one.rank)))
+        form = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1 or d in kept])
+    while pair := next((pair for pair in permutations(range(form.rank), 2) if _may_fuse(form, *pair)), None):
+        form = _fuse(form, *pair)
+    form = _order(form)
+    inputs, outputs = numbered(map(_merge_axes, form.inputs), "I"), numbered(map(_merge_axes, form.outputs), "O")
+    return cast(C, replace(form, inputs=inputs, outputs=outputs, names=dimension_names(form.rank)))
 
 
 def fingerprint(h: Computation) -> str:

@@ -133,26 +133,26 @@ def whole(h: Computation) -> Partition:
     return Partition(h, (), ((Task(h, reads, tuple(map(all_of, h.outputs)), 0),),))
 
 
-def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], ...]:
+def _reduced(parted: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], ...]:
     """Give the parts, then what combines results of neighbours until there are so few that one task gives the last."""
-    h = made.mdhom.last
-    partials = [task for p in made.parts for task in _partials(p, _reads(p), divide)]
+    h = parted.mdhom.last
+    partials = [task for p in parted.parts for task in _partials(p, _reads(p), divide)]
     parts = [task._replace(part=n) for n, task in enumerate(partials)]
     stages, level, count = [tuple(parts)], [*enumerate(parts)], len(parts)
     while len(level) > arity:
         above, stage = [], list[Task]()
         for begin in range(0, len(level), arity):
-            some = level[begin : begin + arity]
-            if len(some) == 1:
-                above += some
+            run = level[begin : begin + arity]
+            if len(run) == 1:
+                above += run
                 continue
-            joined = combination(h, made.dim, len(some), finish=False)
-            task = Task(joined, _stacks(some), (), some[0][1].part)
+            joined = combination(h, parted.dim, len(run), finish=False)
+            task = Task(joined, _stacks(run), (), run[0][1].part)
             above.append((count + len(stage), task))
             stage.append(task)
         stages.append(tuple(stage))
         level, count = above, count + len(stage)
-    last: Computation = combination(h, made.dim, len(level))
+    last: Computation = combination(h, parted.dim, len(level))
     reads = _stacks(level)
     others = finish_inputs(h)
     if others:  # of which only the regions that it reads are taken
@@ -166,11 +166,11 @@ def _partials(part: Part, reads: tuple[Read, ...], divide: Divide) -> Iterator[T
     """Give what computes a part's partial results, in order."""
     h = part.mdhom.last
     cuts = (divide(h, dim) for dim in h.dims("pw") if not left_for_later(h, dim))
-    made = next((each for each in cuts if each is not None), None)
-    if made is None:
+    division = next((cut for cut in cuts if cut is not None), None)
+    if division is None:
         yield Task(h, reads, (), 0)
         return
-    for inner in made.parts:
+    for inner in division.parts:
         yield from _partials(inner, _within(reads, inner), divide)
 
 
@@ -179,11 +179,11 @@ def _reads(part: Part) -> tuple[Read, ...]:
 
 
 def _within(reads: Sequence[Read], part: Part) -> tuple[Read, ...]:
-    found = [
+    regions = [
         Window(read.input, within(read.region, region)) if isinstance(read, Window) else read
         for read, region in zip(reads, part.inputs, strict=True)
     ]
-    return (*found, *part.begin)
+    return (*regions, *part.begin)
 
 
 def _stacks(level: Sequence[tuple[int, Task]]) -> tuple[Read, ...]:

@@ -179,29 +179,29 @@ def _is_link(graph: Graph, step: Step) -> bool:
     if not _is_one_kernel(step.mdhom) or h.dims("ps") or len(operators) > 1:
         return False
     read = [(graph.view(p), v) for p, v in step.reads if p in graph.made_by]
-    return all([v.shape == made.shape and v.boundary is None for made, v in read])
+    return all([v.shape == written.shape and v.boundary is None for written, v in read])
 
 
 def _aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
     """Give of each step of a graph the dimensions that all have; None where there are none, or some can be no rows."""
     last, count = graph.steps[-1].mdhom.last, len(graph.steps)
-    each = [along(graph, count - 1, d) for d in last.dims("cc") if last.extents[d] > 1]
-    found = [tuple([dims[n] for n in range(count)]) for dims in each if len(dims) == count]
-    return tuple(zip(*found, strict=True)) if found else None
+    followed = [along(graph, count - 1, d) for d in last.dims("cc") if last.extents[d] > 1]
+    of_all = [tuple([dims[n] for n in range(count)]) for dims in followed if len(dims) == count]
+    return tuple(zip(*of_all, strict=True)) if of_all else None
 
 
 def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
     """Give the steps that a step needs, and nothing else does, along whose dimensions its own goes on, with these."""
-    found = {last: dim} if _is_link(graph, graph.steps[last]) else {}
+    followed = {last: dim} if _is_link(graph, graph.steps[last]) else {}
     for n in reversed(range(last)):
         own = graph.values(n)
         readers = graph.followers(n)
-        if readers and readers <= found.keys() and not {*own} & {*graph.results} and _is_link(graph, graph.steps[n]):
-            dims = {_before(graph, p, v, found[m]) for m in readers for p, v in graph.steps[m].reads if p in own}
-            one = dims.pop() if len(dims) == 1 else None
-            if one is not None and graph.steps[n].mdhom.extents[one] == graph.steps[last].mdhom.extents[dim]:
-                found[n] = one
-    return found
+        if readers and readers <= followed.keys() and not {*own} & {*graph.results} and _is_link(graph, graph.steps[n]):
+            dims = {_before(graph, p, v, followed[m]) for m in readers for p, v in graph.steps[m].reads if p in own}
+            own_dim = dims.pop() if len(dims) == 1 else None
+            if own_dim is not None and graph.steps[n].mdhom.extents[own_dim] == graph.steps[last].mdhom.extents[dim]:
+                followed[n] = own_dim
+    return followed
 
 
 def is_product(h: MdHom, along: Sequence[int]) -> bool:

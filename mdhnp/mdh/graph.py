@@ -104,11 +104,11 @@ class Graph:
 
     @cached_property
     def _readers(self) -> dict[int, tuple[int, ...]]:
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for n, step in enumerate(self.steps):
             for value in dict.fromkeys(step.inputs):
-                found.setdefault(value, []).append(n)
-        return {value: tuple(steps) for value, steps in found.items()}
+                readers.setdefault(value, []).append(n)
+        return {value: tuple(steps) for value, steps in readers.items()}
 
     def values(self, n: int) -> range:
         return range(self.firsts[n], self.firsts[n] + len(self.steps[n].mdhom.outputs))
@@ -126,18 +126,18 @@ class Graph:
 
     def subgraph(self, steps: Sequence[int]) -> tuple["Graph", tuple[int, ...]]:
         """Give the graph of some steps, whose results are the last one's, and the values that it is given."""
-        made = [v for n in steps for v in self.values(n)]
-        given = tuple(dict.fromkeys([p for n in steps for p in self.steps[n].inputs if p not in made]))
-        place = {p: k for k, p in enumerate([*given, *made])}
-        each = [Step(self.steps[n].mdhom, tuple([place[p] for p in self.steps[n].inputs])) for n in steps]
-        return Graph.ending(len(given), each), given
+        values = [v for n in steps for v in self.values(n)]
+        given = tuple(dict.fromkeys([p for n in steps for p in self.steps[n].inputs if p not in values]))
+        place = {p: k for k, p in enumerate([*given, *values])}
+        parts = [Step(self.steps[n].mdhom, tuple([place[p] for p in self.steps[n].inputs])) for n in steps]
+        return Graph.ending(len(given), parts), given
 
     def edited(self, new: Mapping[int, Step | None], moved: Mapping[int, tuple[int, int]] | None = None) -> "Graph":
         """Give the graph with some steps replaced by others, whose inputs are numbered as in this one, or by none.
 
         `moved` says of values that another step makes now, or another result of the same one: which step and result.
         """
-        steps = {n: found for n, s in enumerate(self.steps) if (found := new.get(n, s)) is not None}
+        steps = {n: step for n, s in enumerate(self.steps) if (step := new.get(n, s)) is not None}
         made_by = self.made_by | dict(moved or {})
         order: dict[int, None] = {}
         opened: set[int] = set()
@@ -162,15 +162,15 @@ class Graph:
             n, o = made_by[p]
             return firsts[n] + o
 
-        made = tuple([Step(s.mdhom, tuple([number(p) for p in s.inputs])) for _, s in ready])
-        return Graph(self.given, made, tuple([number(r) for r in self.results]), self.parts)
+        numbered = tuple([Step(s.mdhom, tuple([number(p) for p in s.inputs])) for _, s in ready])
+        return Graph(self.given, numbered, tuple([number(r) for r in self.results]), self.parts)
 
     def interpret(self, *arrays: Any) -> tuple[Any, ...]:
         """Evaluate all by definition; slow, and what tests compare with."""
         values = [np.asarray(a) for a in arrays]
         for step in self.steps:
-            found = interpret(step.mdhom, *[values[p].reshape(v.shape) for p, v in step.reads])
-            values.extend(found if isinstance(found, tuple) else (found,))
+            results = interpret(step.mdhom, *[values[p].reshape(v.shape) for p, v in step.reads])
+            values.extend(results if isinstance(results, tuple) else (results,))
         return tuple(self.results_of(values))
 
     def __str__(self) -> str:
@@ -188,18 +188,18 @@ def expanded(graph: Graph, parts: Callable[[Computation], Sequence[Step] | None]
     apart = [parts(step.mdhom) for step in graph.steps]
     if not any(apart):
         return graph
-    found: list[Step] = []
+    steps: list[Step] = []
     place = list(range(graph.given))
     values = graph.given
     for step, several in zip(graph.steps, apart, strict=True):
         here = [place[p] for p in step.inputs]
         for part in several or Graph.of(step.mdhom).steps:
-            found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
+            steps.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
             results = range(values, values + len(part.mdhom.outputs))
             here.extend(results)
             values = results.stop
         place.extend(results)
-    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]), graph.parts)
+    return Graph(graph.given, tuple(steps), tuple([place[r] for r in graph.results]), graph.parts)
 
 
 def with_numbers(step: Step, numbers: Mapping[int, npt.NDArray[Any]]) -> Step:

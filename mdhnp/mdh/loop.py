@@ -117,20 +117,20 @@ def loop_along(graph: Graph, last: int, dim: int) -> Loop | None:
 
 def part_of_steps(graph: Graph, loop: Loop, begin: int, end: int) -> PartOfSteps:
     """Give the steps of a loop as they are from one of its points to before another."""
-    each = [part_of(graph.steps[n].mdhom, d, begin, end) for n, d in zip(loop.steps, loop.dims, strict=True)]
-    made = {p: number for number, p in enumerate([p for n in loop.steps for p in graph.values(n)])}
+    parts = [part_of(graph.steps[n].mdhom, d, begin, end) for n, d in zip(loop.steps, loop.dims, strict=True)]
+    numbers = {p: number for number, p in enumerate([p for n in loop.steps for p in graph.values(n)])}
     read = [
         [Read(p, view.array, tuple([(s.start, s.stop) for s in region]))
          for (p, view), region in zip(graph.steps[n].reads, part.inputs, strict=True)]
-        for n, part in zip(loop.steps, each, strict=True)
+        for n, part in zip(loop.steps, parts, strict=True)
     ]  # fmt: skip
-    given = tuple(dict.fromkeys([one for some in read for one in some if one.value not in made]))
-    place = {one: number for number, one in enumerate(given)}
+    given = tuple(dict.fromkeys([array for reads in read for array in reads if array.value not in numbers]))
+    places = {array: number for number, array in enumerate(given)}
     steps = []
-    for part, some in zip(each, read, strict=True):
-        inputs = tuple([place[one] if one in place else len(given) + made[one.value] for one in some])
+    for part, reads in zip(parts, read, strict=True):
+        inputs = tuple([places[array] if array in places else len(given) + numbers[array.value] for array in reads])
         steps.append(Step(_alone(part, [p >= len(given) for p in inputs]), inputs))
-    return PartOfSteps(Graph.ending(len(given), steps), given, each[-1].outputs[0])
+    return PartOfSteps(Graph.ending(len(given), steps), given, parts[-1].outputs[0])
 
 
 def placing(view: View, region: Region) -> MdHom:

@@ -76,8 +76,8 @@ def _alone(h: MdHom, extents: tuple[int, ...], pair: Sequence[View], result: Vie
     """Give the MDH that sums the products of pairs of terms of one factor, which the dimensions `dims` move."""
     shorter = tuple([n if d in dims else 1 for d, n in enumerate(extents)])
     scalar = trace(np.multiply, [v.dtype for v in pair])
-    found = replace(h, extents=shorter, inputs=tuple(pair), scalar=scalar, outputs=(result,))
-    return select_dims(found, sorted(dims))
+    sums = replace(h, extents=shorter, inputs=tuple(pair), scalar=scalar, outputs=(result,))
+    return select_dims(sums, sorted(dims))
 
 
 def _is_product(h: MdHom) -> bool:

@@ -135,10 +135,10 @@ def read_region(array: Array, region: Region) -> Array:
         key: Any = (*region, ...)  # which gives arrays of no axes, too
         view: Array = array[key]
         return view
-    found = np.empty([s.stop - s.start for s in region], array.dtype)
+    copy = np.empty([s.stop - s.start for s in region], array.dtype)
     for here, there in pieces:
-        found[there] = array[here]
-    return found
+        copy[there] = array[here]
+    return copy
 
 
 def unwrapped(region: Region, shape: Sequence[int]) -> list[tuple[Region, Region]]:
@@ -167,13 +167,13 @@ def bounded(h: Computation, largest: int) -> tuple[Part, ...]:
             points = -(-points // 2)
             ends = {0, min(points, h.extents[dim] - points), h.extents[dim] - points}  # neighbours lie inside, or not
             try:
-                some = [_part(h, dim, begin, begin + points) for begin in sorted(ends)]
+                probes = [_part(h, dim, begin, begin + points) for begin in sorted(ends)]
             except ValueError:
                 break
-            if not all(map(is_stretch, h.outputs, some[0].outputs)):
+            if not all(map(is_stretch, h.outputs, probes[0].outputs)):
                 break
-            fits = all([_fits(p.mdhom, largest) for p in some])
-            if points == 1 and not all([_fits(p.mdhom, largest) or bounded(p.mdhom, largest) for p in some]):
+            fits = all([_fits(p.mdhom, largest) for p in probes])
+            if points == 1 and not all([_fits(p.mdhom, largest) or bounded(p.mdhom, largest) for p in probes]):
                 return ()  # before the parts of all other points are made
             if points == 1 or fits:
                 return _cut_again(_parts(h, dim, points), largest)
@@ -208,14 +208,14 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
 
     Raises ValueError where there is none, or its functions ask for the index in the dimension.
     """
-    found = part_of(h, dim, begin, end)
-    if found.begin:
+    part = part_of(h, dim, begin, end)
+    if part.begin:
         raise ValueError(f"the index in {h.names[dim]} is asked for")
-    views, regions = list(found.mdhom.inputs), list(found.inputs)
+    views, regions = list(part.mdhom.inputs), list(part.inputs)
     for n, v in enumerate(h.inputs):
         if v.boundary == "wrap":
             views[n], regions[n] = v.moved(dim, begin), all_of(v)
-    return Part(found.mdhom.relaid(views), tuple(regions), found.outputs)
+    return Part(part.mdhom.relaid(views), tuple(regions), part.outputs)
 
 
 def _parts(h: MdHom, dim: int, points: int) -> tuple[Part, ...]:
@@ -228,18 +228,18 @@ def _fits(h: Computation, largest: int) -> bool:
 
 
 def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
-    found = []
-    for one in parts:
-        if _fits(one.mdhom, largest):
-            found.append(one)
+    small = []
+    for part in parts:
+        if _fits(part.mdhom, largest):
+            small.append(part)
             continue
-        smaller = bounded(one.mdhom, largest)
+        smaller = bounded(part.mdhom, largest)
         if not smaller:
             return ()
-        for p in smaller:
-            inputs, outputs = map(within, one.inputs, p.inputs), map(within, one.outputs, p.outputs)
-            found.append(Part(p.mdhom, tuple(inputs), tuple(outputs)))
-    return tuple(found)
+        for inner in smaller:
+            inputs, outputs = map(within, part.inputs, inner.inputs), map(within, part.outputs, inner.outputs)
+            small.append(Part(inner.mdhom, tuple(inputs), tuple(outputs)))
+    return tuple(small)
 
 
 def contiguous(h: Computation) -> Computation:

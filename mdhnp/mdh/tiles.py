@@ -26,10 +26,10 @@ class Footprint(NamedTuple):
 def footprints(graph: Graph, tile: Sequence[int]) -> tuple[Footprint, ...]:
     """Give what tiles of a chain's results need of each map."""
     readers = [_readers(graph, n) for n in range(len(graph.steps))]
-    each = [_along(graph, readers, d, tile[d]) for d in range(len(tile))]
+    along = [_along(graph, readers, d, tile[d]) for d in range(len(tile))]
     return tuple([
         Footprint(
-            tuple([sizes[n] for sizes in each]),
+            tuple([sizes[n] for sizes in along]),
             tuple([(m, tuple([min([low for low, _, _ in a]) for a in reach])) for m, reach in readers[n].items()]),
         )
         for n in range(len(graph.steps))
@@ -131,13 +131,13 @@ def overlaps(graph: Graph) -> tuple[tuple[int, ...], ...]:
 
 def slots(graph: Graph) -> dict[str, int]:
     """Give each value that maps of a chain leave to others a place, which is used again when all have read it."""
-    found: dict[str, int] = {}
+    slot_of: dict[str, int] = {}
     types: dict[int, np.dtype[Any]] = {}
     busy: dict[int, int] = {}  # until which step
     for n, step in enumerate(graph.steps[:-1]):
         for value, view in zip(graph.values(n), step.mdhom.outputs, strict=True):
             free = [slot for slot, until in busy.items() if until < n and types[slot] == view.dtype]
             slot = free[0] if free else len(types)
-            found[view.name], types[slot] = slot, view.dtype
+            slot_of[view.name], types[slot] = slot, view.dtype
             busy[slot] = max(graph.readers(value), default=n)
-    return found
+    return slot_of

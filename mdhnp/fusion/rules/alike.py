@@ -71,8 +71,8 @@ def read_by_single_steps(graph: Graph, match: Match) -> bool:
 
 def makes_fewer(graph: Graph, match: Match) -> bool:
     """Fewer steps are left, those that copy operands among them."""
-    each = [_read(graph, match, k) for k in range(len(graph.mdhom(match[0]).inputs))]
-    return len({reads for reads in each if _distances(reads) is None}) + 1 < len(match)
+    operands = [_read(graph, match, k) for k in range(len(graph.mdhom(match[0]).inputs))]
+    return len({reads for reads in operands if _distances(reads) is None}) + 1 < len(match)
 
 
 class _Read(NamedTuple):
@@ -104,13 +104,13 @@ def _copied(reads: Sequence[_Read]) -> Step:
     """Give the step that copies boxes of one shape, one after the other along a first axis."""
     shape = (len(reads), *reads[0].shape)
     rank, recorder = len(shape), Recorder()
-    all_reads, found = Reads(rank), list[Symbol]()
+    all_reads, boxes = Reads(rank), list[Symbol]()
     for value, array, low, _ in reads:
         access = tuple([Affine.of(a, rank, n) for a, n in enumerate(low, 1)])
         number = all_reads.number(value, replace(array, boundary=None, fill="0"), access, in_place(rank))
-        found.append(recorder.add(Instruction("param", (), array.dtype, number)))
+        boxes.append(recorder.add(Instruction("param", (), array.dtype, number)))
     which = recorder.add(Instruction("index", (), np.dtype(np.int64), 0))
-    return all_reads.map(recorder, shape, _one_of(found, which).number)
+    return all_reads.map(recorder, shape, _one_of(boxes, which).number)
 
 
 def _one_of(values: Sequence[Symbol], which: Any, begin: int = 0) -> Any:

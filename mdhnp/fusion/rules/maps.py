@@ -52,8 +52,8 @@ def loads_few(graph: Graph, match: Match) -> bool:
 def gives_more_than_it_reads(graph: Graph, match: Match) -> bool:
     """The first step gives more elements than it reads, as of all pairs of rows."""
     h = graph.mdhom(match[0])
-    given, made = (sum([prod(v.shape) for v in views]) for views in (h.inputs, h.outputs))
-    return made > given
+    read, written = (sum([prod(v.shape) for v in views]) for views in (h.inputs, h.outputs))
+    return written > read
 
 
 def few_maps(graph: Graph, match: Match) -> bool:
@@ -79,8 +79,8 @@ def _chained(graph: Graph, match: Match) -> Step | None:
     whole = expanded(part, lambda h: unfused(h).steps)
     small = [_is_small(s.mdhom) and written_plainly(whole, (n,)) for n, s in enumerate(whole.steps)]
     steps = [written_out(whole, n) if small[n] else s for n, s in enumerate(whole.steps)]
-    made = chain(replace(whole, steps=tuple(steps)))
-    return None if made is None else Step(made, given)
+    fused = chain(replace(whole, steps=tuple(steps)))
+    return None if fused is None else Step(fused, given)
 
 
 def _is_small(h: Computation) -> bool:
@@ -103,8 +103,8 @@ def not_through_others(graph: Graph, match: Match) -> bool:
 def combines_or_stays(graph: Graph, match: Match) -> bool:
     """The first step is no map that the last one could compute itself, as nobody else wants its results."""
     first, last = match
-    made = graph.values(first)
-    stays = any([v in graph.results or graph.readers(v) != (last,) for v in made])
+    values = graph.values(first)
+    stays = any([v in graph.results or graph.readers(v) != (last,) for v in values])
     return stays or not is_map(graph.mdhom(first))
 
 
@@ -115,19 +115,19 @@ def _place(graph: Graph, match: Match) -> Place | None:
     """
     first, last = match
     h, f = graph.mdhom(last), graph.mdhom(first)
-    found: list[Affine] = [unit(f.rank)] * h.rank
+    place: list[Affine] = [unit(f.rank)] * h.rank
     seen: set[int] = set()
     for value in graph.values(first):
-        made = graph.view(value)
+        result = graph.view(value)
         for view, access in graph.loads(last, value):
-            if view.shape != made.shape or view.boundary is not None:
+            if view.shape != result.shape or view.boundary is not None:
                 return None
-            for read, index in zip(access, made.accesses[0], strict=True):
+            for read, index in zip(access, result.accesses[0], strict=True):
                 d, own = read.dim(), index.dim()
                 if d is not None and own is not None and f.extents[own] > 1:
-                    if h.extents[d] != f.extents[own] or found[d] not in (unit(f.rank), Affine.of(own, f.rank)):
+                    if h.extents[d] != f.extents[own] or place[d] not in (unit(f.rank), Affine.of(own, f.rank)):
                         return None
-                    found[d] = Affine.of(own, f.rank)
+                    place[d] = Affine.of(own, f.rank)
                     seen.add(own)
                 elif (read.dims() and not (d is not None and h.extents[d] == 1)) or (
                     own is not None and f.extents[own] > 1
@@ -135,22 +135,22 @@ def _place(graph: Graph, match: Match) -> Place | None:
                     return None
     kept = {d for d, c in enumerate(f.combine) if c.kind != "pw" and f.extents[d] > 1}
     moving = [d for d, n in enumerate(h.extents) if n > 1]
-    placed = [index for d in moving for index in (found[d],) if index.dims()]
-    return tuple(found) if seen == kept and len(placed) == len(moving) == len({*placed}) else None
+    placed = [index for d in moving for index in (place[d],) if index.dims()]
+    return tuple(place) if seen == kept and len(placed) == len(moving) == len({*placed}) else None
 
 
 def _finished(graph: Graph, match: Match) -> Graph:
     first, last = match
     place = _place(graph, match)
     assert place is not None
-    step, after, made = graph.steps[first], graph.steps[last], graph.values(first)
+    step, after, values = graph.steps[first], graph.steps[last], graph.values(first)
     h, own = step.mdhom.last, in_place(step.mdhom.rank)
-    kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
+    kept = [o for o, v in enumerate(values) if v in graph.results or set(graph.readers(v)) - {last}]
     written = [replace(v, accesses=(composed(v.accesses[0], place, h.rank),)) for v in after.mdhom.outputs]
     composer, scalar, finish = Composer(graph, h.rank), Recorder(), Recorder()
 
     def results(recorder: Recorder, found: Sequence[int], before: int = 0) -> list[int]:
-        composer.known = dict(zip(made, found, strict=True))
+        composer.known = dict(zip(values, found, strict=True))
         return [*[found[o] for o in kept], *composer.mapped(recorder, after, place, before)]
 
     combined, contract, final = [*composer.combined(scalar, step, own)], h.scalar.contract, None
@@ -162,7 +162,7 @@ def _finished(graph: Graph, match: Match) -> Graph:
         final = finish, results(finish, found, len(types))
     outputs = numbered([*[h.outputs[o] for o in kept], *written], "O")
     new = composer.step(h, (scalar, combined), final, outputs=outputs, contract=contract)
-    moved = {made[o]: (first, n) for n, o in enumerate(kept)}
+    moved = {values[o]: (first, n) for n, o in enumerate(kept)}
     moved |= {v: (first, len(kept) + n) for n, v in enumerate(graph.values(last))}
     return graph.edited({first: new, last: None}, moved)
 

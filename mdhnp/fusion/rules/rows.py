@@ -26,8 +26,8 @@ def _groups(graph: Graph) -> Iterator[Match]:
         h = graph.steps[last].mdhom.last
         groups: dict[Match, int] = {}  # with how many rows
         for d in h.dims("cc"):
-            found = tuple(sorted(along(graph, last, d)))[-_MOST:]
-            groups[found] = groups.get(found, 1) * h.extents[d]
+            steps = tuple(sorted(along(graph, last, d)))[-_MOST:]
+            groups[steps] = groups.get(steps, 1) * h.extents[d]
         for group in sorted([g for g, count in groups.items() if count >= ENOUGH], key=len, reverse=True):
             reduced = [k for k, n in enumerate(group) if graph.steps[n].mdhom.last.dims("pw")]
             for begin in dict.fromkeys([0, *reduced]) if reduced else ():
@@ -65,7 +65,7 @@ def shared_lie_along_results(graph: Graph, match: Match) -> bool:
     Nor is it where vectors lie along rows.
     """
     h, _ = _required(graph, match)
-    return streamed(h) is not None or all([_along_results(one, along, view) for one, along, view in _given(h)])
+    return streamed(h) is not None or all([_along_results(link, along, view) for link, along, view in _given(h)])
 
 
 def _along_results(h: MdHom, along: Sequence[int], view: View) -> bool:
@@ -115,9 +115,9 @@ def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
     Of what they leave to each other there may be more than indices of 32 bits can say if tiles of it follow each other.
     """
     part, given = graph.subgraph(match)
-    made = rows(_simpler(part))
-    many = made is not None and any([one.wide for one in made.mdhoms])
-    return None if made is None or (many and streamed(made) is None) else (made, given)
+    as_rows = rows(_simpler(part))
+    many = as_rows is not None and any([link.wide for link in as_rows.mdhoms])
+    return None if as_rows is None or (many and streamed(as_rows) is None) else (as_rows, given)
 
 
 def _simpler(graph: Graph) -> Graph:
@@ -125,9 +125,9 @@ def _simpler(graph: Graph) -> Graph:
     paid = sum([seconds_in_cache(s.mdhom.last) for s in graph.steps])
     for rule in (maps.FINISH, maps.INTO_READERS):
         for match in rule.found(graph):
-            made = rule.rewrite(graph, match)
-            if sum([seconds_in_cache(s.mdhom.last) for s in made.steps]) < paid:
-                return _simpler(made)
+            simpler = rule.rewrite(graph, match)
+            if sum([seconds_in_cache(s.mdhom.last) for s in simpler.steps]) < paid:
+                return _simpler(simpler)
     return graph
 
 
