@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from benchmarks import papers, report
+from benchmarks import family, papers, report
 from benchmarks.cases import CASES
 from benchmarks.contractions import TCCG, extents
 from benchmarks.gpu import products
@@ -163,6 +164,41 @@ def test_operands_are_of_their_type_and_unlike(dtype: str) -> None:
     assert (np.abs(a) > 0.4).mean() > 0.9
     again, _ = operands(dtype, (70, 3), (70, 3))
     np.testing.assert_array_equal(a, again)
+
+
+def test_held_out_sizes_of_families_are_shared_and_those_that_fail_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned: dict[str, list[Any]] = {}
+
+    def together(spec: str, kind: str, sizes: list[Any], seconds: float, home: str) -> list[str]:
+        if kind == "matmul" and len(tuned) == 1:
+            raise RuntimeError("no such family")
+        tuned[home] = [kind, *sizes]
+        return [f"{kind}: tuned"]
+
+    def held_out(spec: str, kind: str, size: tuple[int, ...], alone: float, home: str) -> dict[str, Any]:
+        assert tuned[home][0] == kind and size not in tuned[home]
+        seconds = {"default": 4.0, "family": 2.0, "own": 1.0 if kind == "matmul" else 2.0}
+        device = {"runtime": "intel", "name": "a", "kind": "cpu"}
+        return {"kind": kind, "case": f"{kind} {size}", "device": device, "seconds": seconds}
+
+    monkeypatch.setattr(family, "mdhnp_device", lambda spec: SimpleNamespace(kind="gpu"))
+    monkeypatch.setattr(family, "tuned_together", together)
+    monkeypatch.setattr(family, "held_out", held_out)
+    monkeypatch.setattr(family, "_pool", lambda workers, pinned: ThreadPoolExecutor(1))
+    kinds, much = [*family.KINDS][:2], family.Families(together=3, held_out=5)
+    results = family.run("gpu", much, tmp_path / "family.json", workers=4, kinds=kinds)
+    assert "RuntimeError: no such family" in capsys.readouterr().out
+    assert len({row["case"] for row in results["rows"]}) == len(results["rows"]) == 9
+    assert [row["kind"] for row in results["rows"][:3]] == [kinds[0], *[kinds[1]] * 2], "of all first"
+    header, lines = family.table(results)
+    assert [line[1:] for line in lines] == [
+        ["2.00 (2.00–2.00)", "0.50 (0.50–0.50)", "3 of 3"],
+        ["2.00 (2.00–2.00)", "1.00 (1.00–1.00)", "0 of 6"],
+    ]
+    assert "3 or more of each call" in family.caption(results) and len(header) == 4
+    assert family.run("gpu", much, tmp_path / "none.json", workers=4, limit=-1.0) == {}
 
 
 def test_the_list_of_contractions_is_complete() -> None:

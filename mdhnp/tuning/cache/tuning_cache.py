@@ -219,9 +219,8 @@ class TuningCache:
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the user's own entries and calls' times to a JSON file; give how many entries."""
-        chosen = self.entries()
-        write_whole(Path(path), wisdom_of(chosen, self.times()))
-        return len(chosen)
+        write_whole(Path(path), self.wisdom())
+        return len(self.entries())
 
     def import_(self, path: str | os.PathLike[str]) -> int:
         """Add what :meth:`export` wrote, as :meth:`learn` does; OSError if it cannot be read."""

@@ -66,7 +66,7 @@ class Worker:
         """
         limit, found = _START + self._limit * len(schedules) + 2 * seconds, None  # they may have to be built again
         with suppress(WorkerError):
-            found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds) if seconds > 0 else None
+            found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds)
         return found if isinstance(found, list) else [[] for _ in schedules]
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
@@ -184,7 +184,8 @@ class Team:
     def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> dict[Schedule, list[float]]:
         """Give the seconds of a call by each schedule on the first device, as :meth:`Worker.turns` does."""
         each = list(dict.fromkeys(schedules))
-        return dict(zip(each, self._workers[0].turns(each, rounds, seconds), strict=True))
+        found = self._workers[0].turns(each, rounds, seconds) if seconds > 0 else [[] for _ in each]
+        return dict(zip(each, found, strict=True))
 
     def _compile(self, schedule: Schedule) -> bytes | Measurement:
         """Compile by a process that has nothing to do; there are as many threads as such processes."""

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
@@ -279,35 +279,24 @@ class _Tuning:
             raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
         told = self._told()
         if used not in told:
-            measured = self._once_more(team, used)
-            # What is in use, but fails here or is wrong, is no incumbent.
-            used, told = (used, {**told, used: measured}) if measured is not None else (start, told)
+            with suppress(WorkerError):
+                told |= {m.schedule: m.seconds for m in team.measure([used], None) if m.seconds is not None}
+            used = used if used in told else start  # what fails here or is wrong is no incumbent
         challengers = [s for s in left if s != used]
         longest = max(told.get(used, 0.0), told[left[0]])
         left_over = self._left() - _RUNS * longest
         if len(challengers) > 1 and not hurried and left_over > _HEATS * sum(told[s] for s in challengers):
-            times = self._turns(team, challengers, _HEATS, left_over)
+            self._known.claim(self._key, self._owner)  # renews it
+            times = team.turns(challengers, _HEATS, left_over)
             challengers.sort(key=lambda s: median(times[s] or [math.inf]))
-        rounds = self._turns(team, [used, *challengers[:1], start], ROUNDS, self._left() if challengers else 0.0)
+        self._known.claim(self._key, self._owner)
+        rounds = team.turns([used, *challengers[:1], start], ROUNDS, self._left() if challengers else 0.0)
         won = next((s for s in challengers[:1] if is_faster(rounds[s], rounds[used])), used)
         seconds = median(rounds[won] or [told.get(won, longest)])
         return won, seconds, median(rounds[start] or [told.get(start, seconds)])
 
     def _left(self) -> float:
         return min(self._end - time.monotonic(), _PATIENCE)
-
-    def _turns(
-        self, team: Team, schedules: Sequence[Schedule], most: int, seconds: float
-    ) -> dict[Schedule, list[float]]:
-        """Time schedules by turns, in so many rounds while there is time."""
-        self._known.claim(self._key, self._owner)  # renews it
-        return team.turns(schedules, most, seconds)
-
-    def _once_more(self, team: Team, s: Schedule) -> float | None:
-        try:
-            return next(team.measure([s], None)).seconds
-        except WorkerError:
-            return None
 
 
 @contextmanager
