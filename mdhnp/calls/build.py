@@ -162,7 +162,8 @@ def compare(
         return None
     try:
         if request.own is None:
-            arrays = _drawn(request)
+            rng, pairs = np.random.default_rng(0), zip(request.layouts, request.mdhom.inputs, strict=True)
+            arrays = tuple([filled(layout, v.dtype, rng) for layout, v in pairs])
             if not _is_right(plan, function, arrays):
                 return "the kernels' result differs from NumPy's"
         else:
@@ -179,13 +180,6 @@ def compare(
     except MemoryError:
         return None
     return median([ours for ours, _ in rounds]), median([numpys for _, numpys in rounds])
-
-
-def _drawn(request: Request) -> tuple[Array, ...]:
-    rng = np.random.default_rng(0)
-    return tuple(
-        [filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)]
-    )
 
 
 def _is_right(plan: Kernels | SlicedKernels, function: NumpyFunction, arrays: Sequence[Array]) -> bool:

@@ -114,13 +114,12 @@ class _Call(NamedTuple):
             return result
         if where is not True:
             result = np.where(where, result, out)
-        pairs = zip(result, out, strict=True) if type(out) is tuple else [(result, out)]
-        put = [found if into is None else self._put(found, into) for found, into in pairs]
+        put, name = [], self.meaning.name
+        for found, into in zip(result, out, strict=True) if type(out) is tuple else [(result, out)]:
+            if into is not None:
+                check_cast(name, found.dtype, into.dtype)
+            put.append(found if into is None else deliver(name, found, into))
         return tuple(put) if type(out) is tuple else put[0]
-
-    def _put(self, result: Any, out: Any) -> Any:
-        check_cast(self.meaning.name, result.dtype, out.dtype)
-        return deliver(self.meaning.name, result, out)
 
     def _operands(self, given: dict[str, Any]) -> tuple[Any, ...]:
         """Return arguments as our functions take them, on the device where they do not tell which it is."""

@@ -4,6 +4,7 @@ Their arguments have NumPy's names, so that `array_functions.py` can tell which 
 """
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,14 @@ def _known(a: Any, where: Any) -> Any:
     return ~np.isnan(a) if where is True else ~np.isnan(a) & where
 
 
-def _nan_total(function: Any) -> Callable[..., Any]:
-    def total(
-        a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Any:
-        where = _known(a, where)
-        return function(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+def _without_nan(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of NumPy's, which takes `where`, one of elements that are not NaN."""
 
-    return total
+    @wraps(function)  # whose arguments it has
+    def known(a: Any, where: Any = True, **options: Any) -> Any:
+        return function(a, where=_known(a, where), **options)
+
+    return known
 
 
 def _nan_extreme(function: Any, none: float) -> Callable[..., Any]:
@@ -53,17 +54,7 @@ def _nan_extreme(function: Any, none: float) -> Callable[..., Any]:
     return extreme
 
 
-def _nan_spread(function: Any) -> Callable[..., Any]:
-    def spread(
-        a: Any, axis: Any = None, dtype: Any = None, correction: Any = 0, keepdims: Any = False, where: Any = True
-    ) -> Any:
-        where = _known(a, where)
-        return function(a, axis=axis, dtype=dtype, ddof=correction, keepdims=keepdims, where=where)
-
-    return spread
-
-
-def _without_nan(a: Any, value: float) -> Any:
+def _in_place_of_nan(a: Any, value: float) -> Any:
     return np.where(np.isnan(a), a.dtype.type(value), a) if a.dtype.kind in "fc" else a
 
 
@@ -290,14 +281,11 @@ def _block(arrays: Any) -> Any:
 
 #: Functions by NumPy's.
 COMPOSED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    np.nansum: _nan_total(np.sum), np.nanprod: _nan_total(np.prod),
-    np.nanmean: lambda a, axis=None, dtype=None, keepdims=False, where=True: np.mean(
-        a, axis=axis, dtype=dtype, keepdims=keepdims, where=_known(a, where)
-    ),
+    np.nansum: _without_nan(np.sum), np.nanprod: _without_nan(np.prod), np.nanmean: _without_nan(np.mean),
     np.nanmax: _nan_extreme(np.max, -np.inf), np.nanmin: _nan_extreme(np.min, np.inf),
-    np.nanvar: _nan_spread(np.var), np.nanstd: _nan_spread(np.std),
-    np.nancumsum: lambda a, axis=None, dtype=None: np.cumsum(_without_nan(a, 0), axis, dtype),
-    np.nancumprod: lambda a, axis=None, dtype=None: np.cumprod(_without_nan(a, 1), axis, dtype),
+    np.nanvar: _without_nan(np.var), np.nanstd: _without_nan(np.std),
+    np.nancumsum: lambda a, axis=None, dtype=None: np.cumsum(_in_place_of_nan(a, 0), axis, dtype),
+    np.nancumprod: lambda a, axis=None, dtype=None: np.cumprod(_in_place_of_nan(a, 1), axis, dtype),
     np.select: _select, np.convolve: _convolve, np.correlate: _correlate, np.cross: _cross,
     np.linalg.cross: _linalg_cross, np.linalg.norm: norm, np.isclose: _isclose, np.array_equal: _array_equal,
     np.allclose: lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: bool(

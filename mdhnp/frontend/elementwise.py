@@ -269,17 +269,12 @@ def pow(x1: Any, x2: Any, /) -> Array:
     # NumPy's float64 is a float, too, and has a type of its own.
     if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
         return call(_square.what, (x1,))
-    if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array) and _is_negative_power(x1.dtype, x2):
-        raise ValueError("integers to negative powers are no integers; convert x1 to floats")
+    if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array):
+        negative: Any = x2 < 0
+        negative = negative if type(negative) is bool else np.any(negative)
+        if negative and np.result_type(x1.dtype, x2).kind == "i":
+            raise ValueError("integers to negative powers are no integers; convert x1 to floats")
     return _power(x1, x2)
-
-
-def _is_negative_power(base: np.dtype[Any], exponent: Any) -> bool:
-    """Whether integers are raised to a negative integer among those that the host has."""
-    negative = exponent < 0
-    if not (negative if type(negative) is bool else np.any(negative)):
-        return False
-    return bool(np.result_type(base, exponent).kind == "i")
 
 
 power = pow

@@ -155,11 +155,6 @@ def arange(
     return _made(_ARANGE, (count,), wanted, where, (begin, second, np.subtract(second, begin)))
 
 
-def _ramp(first: Any, second: Any, step: Any) -> Any:
-    place = index(0)
-    return np.where(place == 1, second, first + place.astype(first.dtype) * step)
-
-
 @public(
     "Give `num` numbers of equal distance, as ``numpy.linspace`` does.",
     start="number: The first one.",
@@ -232,42 +227,30 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, every, strict=True)])
 
 
-_triangle = partial(
-    public,
-    x="array_like: Of shape (..., n, m).",
-    k=_DIAGONAL,
-    raises={"ValueError": "If there are fewer than two axes."},
-)
+def _triangle(name: str, zeros: str, example: str) -> Callable[..., Any]:
+    """Make a function that keeps a triangle of matrices."""
+    by_numpy, routine = getattr(np, name), Routine(name, partial(_describe_triangle, name == "triu"))
 
+    @public(
+        f"Give the matrices of a stack with zeros {zeros} a diagonal, as ``numpy.{name}`` does.",
+        name=name,
+        x="array_like: Of shape (..., n, m).",
+        k=_DIAGONAL,
+        returns="Array or ndarray: New, of the shape of `x`.",
+        raises={"ValueError": "If there are fewer than two axes."},
+        example=f'>>> mdhnp.{name}(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n{example}',
+    )
+    def function(x: Any, /, *, k: int = 0) -> Any:
+        x = operand(x)
+        if x.ndim < 2:
+            raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
+        if not isinstance(x, Array):
+            return by_numpy(x, whole(k))
+        if not x.device.own_memory:
+            return make(by_numpy(x._view, whole(k)), x.device)
+        return call((routine,), (x, np.array(whole(k), np.int64)))
 
-@_triangle(
-    "Give the matrices of a stack with zeros above a diagonal, as ``numpy.tril`` does.",
-    returns="Array or ndarray: New, of the shape of `x`.",
-    example='>>> mdhnp.tril(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 0], [3, 4]]',
-)
-def tril(x: Any, /, *, k: int = 0) -> Any:
-    return _triangular(_TRIL, x, k)
-
-
-@_triangle(
-    "Give the matrices of a stack with zeros below a diagonal, as ``numpy.triu`` does.",
-    returns="Array or ndarray: New, of the shape of `x`.",
-    example='>>> mdhnp.triu(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 2], [0, 4]]',
-)
-def triu(x: Any, /, *, k: int = 0) -> Any:
-    return _triangular(_TRIU, x, k)
-
-
-def _triangular(routine: Routine, x: Any, k: int) -> Any:
-    x = operand(x)
-    if x.ndim < 2:
-        raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
-    by_numpy = getattr(np, routine.name)
-    if not isinstance(x, Array):
-        return by_numpy(x, whole(k))
-    if not x.device.own_memory:
-        return make(by_numpy(x._view, whole(k)), x.device)
-    return call((routine,), (x, np.array(whole(k), np.int64)))
+    return function
 
 
 def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, numbers: Sequence[Any]) -> Array:
@@ -293,9 +276,13 @@ def _describe_triangle(upper: bool, arrays: Arrays) -> MdHom:
     return pointwise(trace(kept, [x.dtype, k.dtype], [x.dtype]), arrays)
 
 
+def _ramp(first: Any, second: Any, step: Any) -> Any:
+    return np.where(index(0) == 1, second, first + index(0).astype(first.dtype) * step)
+
+
 _ARANGE = Routine("arange", partial(_describe_placed, _ramp))
 _EYE = Routine(
     "eye", partial(_describe_placed, lambda one, k: np.where(index(1) - index(0) == k, one, one.dtype.type(0)))
 )
-_TRIL = Routine("tril", partial(_describe_triangle, False))
-_TRIU = Routine("triu", partial(_describe_triangle, True))
+tril = _triangle("tril", "above", "[[1, 0], [3, 4]]")
+triu = _triangle("triu", "below", "[[1, 2], [0, 4]]")

@@ -138,7 +138,7 @@ def _parsed(x: Array, key: tuple[Any, ...]) -> tuple[Array, list[Any]] | None:
 
     A truth without axes names elements along an axis of one, which that array has more. None for other keys.
     """
-    parts, at = [_array_of(p) if isinstance(p, list) else p for p in key], 0
+    parts, at = [np.asarray(p, None if np.size(p) else np.intp) if isinstance(p, list) else p for p in key], 0
     left = x.ndim - sum(map(_axes, parts))  # axes that an ellipsis stands for
     if sum([p is Ellipsis for p in parts]) > 1:
         raise IndexError("an index can have one ellipsis ('...') only")
@@ -152,11 +152,6 @@ def _parsed(x: Array, key: tuple[Any, ...]) -> tuple[Array, list[Any]] | None:
             return None
         at += left if part is Ellipsis else _axes(parts[n])
     return x, parts
-
-
-def _array_of(part: list[Any]) -> NDArray:
-    found = np.asarray(part)
-    return found if found.size else found.astype(np.intp)
 
 
 def put_on_host(x: Array, parts: Sequence[Any], value: Any) -> None:
