@@ -23,9 +23,9 @@ from tuning_entries import entry, fresh_cache, key
 import mdhnp
 import mdhnp.dask
 from mdhnp.dask import task
+from mdhnp.dask.blocks import chosen
 from mdhnp.dask.layer import Layer
 from mdhnp.dask.plugin import release
-from mdhnp.dask.sizes import chosen
 from mdhnp.dask.task import BlockTask
 from mdhnp.runtime.results import free
 from mdhnp.tuning.cache import cache

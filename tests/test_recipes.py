@@ -9,8 +9,7 @@ import pytest
 import mdhnp
 from mdhnp import native
 from mdhnp.calls import observe
-from mdhnp.calls.observe import Kind, Made
-from mdhnp.calls.recipes import learning, recipe_of
+from mdhnp.calls.observe import Kind, Made, learner, recipe_of
 from mdhnp.frontend.public import _PLACE
 
 compiled = pytest.mark.skipif(native.Method is None, reason="the package was installed without a C compiler")
@@ -224,7 +223,7 @@ def test_no_more_recipes_are_kept_than_some_and_blocks_nest() -> None:
         asked.append(n)
         return observe.called(("add",), Kind.ROUTINE, (x,), lambda: n)
 
-    found = native.Method(inner, learning(inner), recipes, False, 1, _PLACE)
+    found = native.Method(inner, learner(inner), recipes, False, 1, _PLACE)
     for n in range(2000):
         for _ in range(2):
             with observe.calls() as made:

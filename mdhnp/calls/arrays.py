@@ -18,8 +18,8 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import observe
+from mdhnp.calls.observe import is_constant
 from mdhnp.calls.operands import addressable, unsupported
-from mdhnp.calls.recipes import is_constant
 from mdhnp.settings import config
 
 if TYPE_CHECKING:  # which load OpenCL

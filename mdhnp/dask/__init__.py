@@ -1,6 +1,6 @@
 """Calls on arrays of dask's: each a graph of parts, cut along the chunks, for its schedulers.
 
-`blocks.py` knows which pieces of blocks make a region, `sizes.py` chooses where dimensions are cut, `layer.py` makes
+`blocks.py` knows which pieces of blocks make a region, and chooses where dimensions are cut, `layer.py` makes
 the tasks of one MDH and `graph.py` those of several, `task.py` is what a task does, `calls.py` has the public
 functions, `records.py` record linkage, `plugin.py` what workers need. Comes with ``pip install mdhnp[dask]``.
 """

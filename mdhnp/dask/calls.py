@@ -77,8 +77,8 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
     def compute(copied: Sequence[int], *arrays: Any) -> Any:
         put: Callable[[Any], Any] = lambda x: arrays[x] if type(x) is _Operand else x  # noqa: E731
-        found = function(*each(places, put), **each(by_name, put))
-        return _copied(found, copied) if copied else found
+        found, number = function(*each(places, put), **each(by_name, put)), count()
+        return each(found, lambda x: x.copy() if isinstance(x, Array) and next(number) in copied else x)
 
     plain = [stand_in(a.shape, a.dtype) for a in given]
     form = arrays_of(len(plain))
@@ -106,12 +106,6 @@ def _known(a: Any, what: str) -> Any:
     if unsupported([np.empty(0, a.dtype)]):
         raise TypeError(f"{what} has dtype {a.dtype}, which OpenCL kernels do not compute; convert it, as by astype")
     return a
-
-
-def _copied(found: Any, numbers: Sequence[int]) -> Any:
-    """Copy some of the arrays among what a function gives, by their numbers."""
-    places = count()
-    return each(found, lambda x: x.copy() if isinstance(x, Array) and next(places) in numbers else x)
 
 
 def _documented(summary: str, *, returns: str, example: str, **described: str) -> Callable[[_Function], _Function]:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from dask._task_spec import TaskRef
 
-from mdhnp.dask.blocks import BlockedArray, Piece, Section, concatenated, stacked
-from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
+from mdhnp.dask.blocks import TASK, BlockedArray, Ends, Piece, Section, chosen, concatenated, shared_ends, stacked
 from mdhnp.dask.task import Assembly, BlockTask, PartComputation, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, contiguous, cut
 from mdhnp.mdh.cut import Read
@@ -85,7 +84,9 @@ class Layer:
         for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.last.combine[d].kind]):
             made = self._cut(h, dim, sizes[dim])
             if made is not None:
-                tasks = made.partition(_arity(made), lambda part, d: self._cut(part, d, sizes[d]))
+                size = sum([prod(v.shape) * v.dtype.itemsize for v in made.parts[0].mdhom.outputs])
+                arity = min(max(TASK // size, _LEAST), _MOST)  # partial results that one task combines
+                tasks = made.partition(arity, lambda part, d: self._cut(part, d, sizes[d]))
                 return self._partitioned(tasks, sources, sizes)
         return self._leaf(h, sources)
 
@@ -202,12 +203,6 @@ class Layer:
     def _add(self, kind: str, function: Callable[..., Any], *args: Any) -> int:
         self.tasks.append(Node(kind, function, args))
         return len(self.tasks) - 1
-
-
-def _arity(made: Cut) -> int:
-    """Partial results that one task combines."""
-    size = sum([prod(v.shape) * v.dtype.itemsize for v in made.parts[0].mdhom.outputs])
-    return min(max(TASK // size, _LEAST), _MOST)
 
 
 def _sizes(h: Computation, ends: Sequence[Ends]) -> list[tuple[int, ...]]:

@@ -49,10 +49,6 @@ def einsum(subscripts: str) -> Calls:
     return f'einsum("{subscripts}", …)', partial(mdhnp.einsum, subscripts), "np.einsum, optimized", in_numpy
 
 
-def _prefix_sums(a: Array) -> Array:
-    return a.cumsum(axis=0, dtype=a.dtype).cumsum(axis=1, dtype=a.dtype)
-
-
 #: Computations that the command line knows by these names, too.
 CALLS: Mapping[str, Calls] = {
     "matmul": ("matmul(a, b)", mdhnp.matmul, "np.matmul", np.matmul),
@@ -78,7 +74,7 @@ CALLS: Mapping[str, Calls] = {
     "integral": (
         "md_hom(…)(a), prefix sums",
         mdhnp.md_hom(lambda x: x, {"i": mdhnp.ps("add"), "j": mdhnp.ps("add")}, "x[i,j] -> y[i,j]"),
-        "np.cumsum, twice", _prefix_sums,
+        "np.cumsum, twice", lambda a: a.cumsum(axis=0, dtype=a.dtype).cumsum(axis=1, dtype=a.dtype),
     ),
     "prl": (
         "prl(new, existing, m=…)", partial(mdhnp.prl, m=AGREEMENT, thresholds=THRESHOLDS),

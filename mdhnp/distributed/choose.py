@@ -8,8 +8,9 @@ all-pairs the one that is the larger, and the other one goes to all; stencils ta
 and scans are cut along what is reduced where that lies apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate, pairwise, permutations, product
 from math import prod
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mdhnp.cost import Machine, seconds, work
-from mdhnp.distributed.spans import NOTHING, Span, Spans, StridedBox, spans_of, split
+from mdhnp.distributed.spans import NOTHING, Spans, StridedBox, spans_of, split
 from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, Window, contiguous, grid, shares, whole
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, part_of, unwrapped
@@ -95,7 +96,7 @@ def grids(
     """
     found = [] if 0 in h.extents else [*_grids(h, len(machines))]
     if len(found) > _TRIED:
-        found = sorted(found, key=_Bytes(h).of)[:_TRIED]
+        found = sorted(found, key=_bytes_of(h))[:_TRIED]
     for parts in found:
         shared, axes = np.reshape(weights, tuple(parts.values())), range(len(parts))
         along = [shared.sum(axis=tuple([a for a in axes if a != axis])).tolist() for axis in axes]
@@ -114,28 +115,24 @@ def _grids(h: Computation, devices: int) -> Iterator[dict[int, int]]:
                         yield dict(zip(dims, parts, strict=True))
 
 
-class _Bytes:
-    """Of grids about how many bytes a part reads, and how many of partial results are combined."""
+def _bytes_of(h: Computation) -> Callable[[Mapping[int, int]], float]:
+    """Give what says of grids about how many bytes a part reads, and how many of partial results are combined."""
 
-    def __init__(self, h: Computation) -> None:
-        self._mdhom = h
-        self._shares: dict[tuple[int, int], list[float]] = {}  # of each input, what a part of a dimension reads
+    @cache
+    def share(dim: int, parts: int) -> list[float]:
+        """Say what a part of a dimension reads of each input."""
+        size = h.extents[dim] // parts
+        part = part_of(h, dim, size * (parts // 2), size * (parts // 2 + 1))
+        pairs = zip(h.inputs, part.mdhom.inputs, strict=False)
+        return [v.element_bytes / max(w.element_bytes, 1) for w, v in pairs]
 
-    def of(self, grid: Mapping[int, int]) -> float:
-        h = self._mdhom
-        shares = [self._share(d, n) for d, n in grid.items()]
+    def moved(grid: Mapping[int, int]) -> float:
+        shares = [share(d, n) for d, n in grid.items()]
         read = sum([v.element_bytes * prod(each) for v, *each in zip(h.inputs, *shares, strict=False)])
         kept = prod([n for d, n in grid.items() if h.last.combine[d].kind == "cc"])
         return read + sum([v.element_bytes for v in h.outputs]) / kept * (prod(grid.values()) // kept - 1)
 
-    def _share(self, dim: int, parts: int) -> list[float]:
-        if (dim, parts) not in self._shares:
-            size = self._mdhom.extents[dim] // parts
-            begin = size * (parts // 2)
-            part = part_of(self._mdhom, dim, begin, begin + size)
-            pairs = zip(self._mdhom.inputs, part.mdhom.inputs, strict=False)
-            self._shares[dim, parts] = [v.element_bytes / max(w.element_bytes, 1) for w, v in pairs]
-        return self._shares[dim, parts]
+    return moved
 
 
 def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
@@ -297,15 +294,11 @@ def _ends(h: Computation, dim: int, operands: Sequence[Operand]) -> Iterator[lis
             sum([i.constant * s for i, s in zip(a, strides, strict=True) if d in i.dims()]) for a in view.accesses
         ]
         middle = (min(centre) + max(centre)) // 2
-        spans = [_along(each, steps[0]) for each in operand.owned]
+        # Of each device the span that elements so many bytes apart move along.
+        spans = [next((s for s, t in pairwise(own) if steps[0] % t.period == 0), own[-1]) for own in operand.owned]
         firsts = [(operand.box.start % s.period if s.period else operand.box.start) + middle for s in spans]
         ends = [-((first - s.end) // steps[0]) for first, s in zip(firsts, spans, strict=True)]
         yield [min(max(end, 0), h.extents[dim]) for end in ends]
-
-
-def _along(spans: Spans, step: int) -> Span:
-    """Give the span that elements so many bytes apart move along."""
-    return next((span for span, inner in pairwise(spans) if step % inner.period == 0), spans[-1])
 
 
 def halos(partition: Partition) -> tuple[Region, ...] | None:

@@ -155,7 +155,8 @@ def carry(
         elif giver is None or not is_apart(giver):
             _put(giver, source, device, target)
         elif source.nbytes <= AT_ONCE and device is not None and is_apart(device):
-            passing.append(_Passing(giver, source, device, target, _room(device, target)))
+            room = target if target.flags.c_contiguous else transfer.empty(target.shape, target.dtype, device)
+            passing.append(_Passing(giver, source, device, target, room))
         elif device is not None and is_apart(device):
             _relay(giver, source, device, target)
         else:
@@ -183,7 +184,7 @@ def carry(
 
 
 class _Passing(NamedTuple):
-    """A copy from a device to another one, which goes to dense memory there at first."""
+    """A copy from a device to another one, which goes to dense memory there (`room`) at first, maybe the target."""
 
     giver: Device
     source: View
@@ -267,11 +268,6 @@ def _read(
 def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:
     with named(taker):
         relay.wait_for(taker, events)
-
-
-def _room(device: Device, target: View) -> View:
-    """Give dense memory where elements go to: theirs, or other memory, from which they are put there."""
-    return target if target.flags.c_contiguous else transfer.empty(target.shape, target.dtype, device)
 
 
 def _dense(device: Device, view: View) -> View:

@@ -40,17 +40,12 @@ _MOST = 64
 def plan_of(graph: Graph, function: str, group: Group, mode: Mode, into: bool) -> Plan | None:
     """Make the plan of a call on several devices; None where its ndarrays are better left to one of them."""
     steps = steps_of(graph)
-    if mode.precision == "fixed":
-        steps = _in_fixed_order(steps)
+    if mode.precision == "fixed":  # as one device computes it: of these steps only such cuts are chosen
+        single = all_apart(steps, lambda h: False)
+        steps = replace(single, steps=tuple([s._replace(mdhom=at_precision(s.mdhom, "fixed")) for s in single.steps]))
     if mode.resident or pays(steps, group):
         return Distributed(group, steps, function, mode, into, host=not mode.resident)
     return None
-
-
-def _in_fixed_order(graph: Graph) -> Graph:
-    """Give the steps that one device computes with `config.deterministic`, of which only such cuts are chosen."""
-    single = all_apart(graph, lambda h: False)
-    return replace(single, steps=tuple([s._replace(mdhom=at_precision(s.mdhom, "fixed")) for s in single.steps]))
 
 
 def steps_of(graph: Graph) -> Graph:

@@ -5,7 +5,7 @@ What it takes to hand parts to the devices, or to their threads, is measured onc
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache, partial
 from math import inf, sqrt
 from statistics import median
@@ -25,6 +25,7 @@ from mdhnp.distributed.spans import NOTHING, StridedBox, stretch
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.layout import Layout
 from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.machine import machine_of
 
@@ -80,12 +81,7 @@ def pays(graph: Graph, group: Group) -> bool:
 def _seconds(h: Computation, group: Group) -> float:
     """Return the estimated seconds of a step on all devices: that of the slowest one, but copies share one link."""
     nowhere = (NOTHING,) * len(group.members)
-    operands = [
-        Operand(
-            StridedBox(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere
-        )
-        for v in h.inputs
-    ]
+    operands = [Operand(StridedBox(0, *astuple(Layout.of_view(v))), nowhere, nowhere) for v in h.inputs]
     found = choose(h, operands, weights(group), machines(group))
     parts = max(found.partition.stages, key=len)
     if len(parts) < 2:
@@ -122,13 +118,13 @@ def _handing(group: Group) -> float:
     it, which others count again, so that one device is preferred by some microseconds more.
     """
     elements = np.zeros(len(group.members), np.uint8)
-    return median(timed(partial(_hand, group, elements), 0.0, _RUNS, _RUNS))
-
-
-def _hand(group: Group, elements: NDArray) -> None:
-    whole = lent(elements)
-    jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
     hand = threads.in_turn if all([d.own_memory for d in group.members]) else threads.on_all
-    each = enumerate(zip(group.members, hand(group.members, jobs), strict=True))
-    shards = [Shard(device, flat(view, device), stretch(n, n + 1)) for n, (device, view) in each]
-    fetch(view_on(shards, elements.shape, elements.dtype), None)
+
+    def handed() -> None:
+        whole = lent(elements)
+        jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
+        each = enumerate(zip(group.members, hand(group.members, jobs), strict=True))
+        shards = [Shard(device, flat(view, device), stretch(n, n + 1)) for n, (device, view) in each]
+        fetch(view_on(shards, elements.shape, elements.dtype), None)
+
+    return median(timed(handed, 0.0, _RUNS, _RUNS))

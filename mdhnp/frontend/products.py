@@ -198,7 +198,12 @@ def _kron(arrays: Sequence[Array]) -> Described:
     ndim = max(x.ndim for x in arrays)
     shapes = [(1,) * (ndim - x.ndim) + x.shape for x in arrays]
     shape = tuple([m * n for m, n in zip(*shapes, strict=True)])
-    return Described(_interleaved(arrays), None, lambda found: deliver("kron", array(found).reshape(shape)))
+    labels = letters(sum([x.ndim for x in arrays]))
+    first, second = labels[: arrays[0].ndim], labels[arrays[0].ndim :]
+    # All axes of both are kept, in turn, beginning from the last ones.
+    kept = "".join([m + n for m, n in zip(first.rjust(ndim), second.rjust(ndim), strict=True)]).replace(" ", "")
+    h = contraction((first, second), kept, arrays)
+    return Described(h, None, lambda found: deliver("kron", array(found).reshape(shape)))
 
 
 def _trace(arrays: Sequence[Array], offset: int, axis1: int, axis2: int, wanted: np.dtype[Any] | None) -> Described:
@@ -234,16 +239,6 @@ def _aligned(axis: int, arrays: Sequence[Array]) -> MdHom:
         sizes = f"{a.shape[-1]} and {b.shape[axis]} elements"
         raise ValueError(f"a of shape {a.shape} and b of shape {b.shape} are not aligned: {sizes}")
     return _joined(arrays, ((a.ndim - 1, axis),))
-
-
-def _interleaved(arrays: Sequence[Array]) -> MdHom:
-    """Keep all axes of both, in turn, beginning from the last ones."""
-    a, b = arrays
-    labels = letters(a.ndim + b.ndim)
-    first, second = labels[: a.ndim], labels[a.ndim :]
-    ndim = max(a.ndim, b.ndim)
-    pairs = zip(first.rjust(ndim), second.rjust(ndim), strict=True)
-    return contraction((first, second), "".join(m + n for m, n in pairs).replace(" ", ""), arrays)
 
 
 def integer(name: str, value: Any) -> int:

@@ -10,8 +10,8 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import wrapped
+from mdhnp.calls.observe import learner
 from mdhnp.calls.operands import parts
-from mdhnp.calls.recipes import learning
 from mdhnp.calls.store import entries
 from mdhnp.documentation import FIRST_PAPER, NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function
 from mdhnp.settings import config, inside
@@ -68,7 +68,7 @@ def repeatable(
             function = public(summary, **record)(function)
         if native.Method is None:
             return function
-        method = native.Method(function, learning(function), {}, numbers, least, _PLACE)
+        method = native.Method(function, learner(function), {}, numbers, least, _PLACE)
         return cast(Function, wraps(function)(method))
 
     return decorate

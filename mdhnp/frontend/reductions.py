@@ -25,13 +25,15 @@ from mdhnp.frontend.map_reduce import (
     axes_of,
     computed_type,
     convert,
+    in_floats,
+    masked,
+    moment,
     named,
     one_number,
     operand,
     reduction,
     total_type,
 )
-from mdhnp.frontend.masked import in_floats, masked, moment
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import FIRST_PAPER, repeatable
 from mdhnp.mdh import Graph, MdHom, Step, trace
