@@ -4,11 +4,11 @@ Takes an MDH and devices. It must not know how calls are found again, nor how a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, seconds_by_numpy
+from mdhnp.calls.numpy_tier import numpy_function, seconds_by_numpy
 from mdhnp.cost import Link, Machine, numpy_seconds, seconds, work
 from mdhnp.mdh import Computation, MdHom, Rows, View, canonical, stages
 from mdhnp.runtime.devices import Device
@@ -36,8 +36,6 @@ class Candidate:
     floor: float
     #: Where kernels would run; None for NumPy.
     device: Device | None = None
-    #: NumPy's; None for kernels.
-    function: NumpyFunction | None = field(default=None, compare=False)
 
 
 def choose(h: Computation, devices: Sequence[Device]) -> list[Candidate]:
@@ -51,7 +49,7 @@ def choose(h: Computation, devices: Sequence[Device]) -> list[Candidate]:
     found = [c for c in [on_device(h, device, large=large) for device in devices] if c is not None]
     if function is not None:
         rates = machine_of(devices[0], large=large).numpy
-        found.append(Candidate(function.name, *numpy_seconds(function.work, rates), function=function))
+        found.append(Candidate(function.name, *numpy_seconds(function.work, rates)))
     return sorted(found, key=lambda c: (c.seconds, c.device is None))
 
 

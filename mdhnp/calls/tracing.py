@@ -162,7 +162,9 @@ class Tracer:
         if view.size:
             self._unwritten[number] = []
         else:
-            self._steps.append((Step(nothing(shape, dtype), ()), (number,)))
+            out = contiguous("O0", dtype, shape, tuple(range(len(shape))))
+            nothing = MdHom(shape, (CC,) * len(shape), trace(lambda: dtype.type(0), []), (), (out,))
+            self._steps.append((Step(nothing, ()), (number,)))
         return view
 
     def _sorted(self, s: Sorting, source: Array) -> list[Array]:
@@ -380,9 +382,3 @@ def mapped(array: Array, function: Callable[[Any], Any]) -> MdHom:
     access = tuple([Affine.of(d, rank) for d in range(rank)])
     out = contiguous("O0", scalar.dtypes[0], array.shape, tuple(range(rank)))
     return MdHom(array.shape, (CC,) * rank, scalar, (array_view("A", array, (access,)),), (out,))
-
-
-def nothing(shape: tuple[int, ...], dtype: np.dtype[Any]) -> MdHom:
-    """Give the MDH of an array without elements."""
-    out = contiguous("O0", dtype, shape, tuple(range(len(shape))))
-    return MdHom(shape, (CC,) * len(shape), trace(lambda: dtype.type(0), []), (), (out,))

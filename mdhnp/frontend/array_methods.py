@@ -30,10 +30,6 @@ _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
 _PLAIN = _OPERANDS[1:]
 
 
-def _public(name: str) -> Callable[..., Any]:
-    return getattr(package(), name)
-
-
 def _is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or is_array(x)
 
@@ -44,11 +40,11 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
 
     @found_again
     def operator(self: Array, other: Any) -> Any:
-        return _public(name)(self, other) if _is_operand(other) else NotImplemented
+        return getattr(package(), name)(self, other) if _is_operand(other) else NotImplemented
 
     @found_again
     def exchanged(self: Array, other: Any) -> Any:
-        return _public(name)(other, self) if _is_operand(other) else NotImplemented
+        return getattr(package(), name)(other, self) if _is_operand(other) else NotImplemented
 
     def in_place(self: Array, other: Any) -> Any:
         result = operator(self, other)
@@ -69,7 +65,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
-        return _public(name)(self, *others, **options)
+        return getattr(package(), name)(self, *others, **options)
 
     method.__name__ = name
     method.__doc__ = f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it."
@@ -88,11 +84,11 @@ class _Methods:
 
     def var(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
         """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
-        return _public("var")(self, axis, correction=ddof, **options)
+        return package().var(self, axis, correction=ddof, **options)
 
     def std(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
         """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
-        return _public("std")(self, axis, correction=ddof, **options)
+        return package().std(self, axis, correction=ddof, **options)
 
     def cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the sums of all elements up to each one, along an axis or among all elements in C order.
@@ -103,11 +99,11 @@ class _Methods:
         >>> mdhnp.asarray([1, 2, 3]).cumsum().numpy()
         array([1, 3, 6])
         """
-        return _public("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+        return package().cumulative_sum(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     def cumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the products of all elements up to each one, as :meth:`cumsum` gives sums."""
-        return _public("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+        return package().cumulative_prod(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     def sort(self: Any, axis: int = -1, *, stable: bool = False) -> None:
         """Put the elements in order along an axis, in place; see :func:`mdhnp.sort`.
@@ -120,7 +116,7 @@ class _Methods:
         >>> a.tolist()
         [1, 2, 3]
         """
-        self[...] = _public("sort")(self, axis, stable=stable)
+        self[...] = package().sort(self, axis, stable=stable)
 
     def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """Give a view of what lies where two axes' indices are the same, or `offset` apart.
@@ -151,12 +147,12 @@ class _Methods:
         >>> mdhnp.asarray([1.5, -1.5]).astype("int8").numpy()
         array([ 1, -1], dtype=int8)
         """
-        return _public("astype")(self, dtype, copy=copy)
+        return package().astype(self, dtype, copy=copy)
 
     @property
     def imag(self: Any) -> Any:
         """The imaginary parts: of complex numbers a view, else zeros."""
-        return make(self._view.imag, self.device) if self.dtype.kind == "c" else _public("zeros_like")(self)
+        return make(self._view.imag, self.device) if self.dtype.kind == "c" else package().zeros_like(self)
 
     @repeatable()
     def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Any:
@@ -168,17 +164,17 @@ class _Methods:
         >>> mdhnp.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return _public("reshape")(self, shape[0] if len(shape) == 1 else shape, copy=copy)
+        return package().reshape(self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
     @repeatable()
     def ravel(self: Any, order: Any = "C") -> Any:
         """Return the elements along one axis, in an order of NumPy's: a view where strides allow, else a copy."""
-        return _public("reshape")(self if order == "C" else _walked(self, order)[0], (-1,))
+        return package().reshape(self if order == "C" else _walked(self, order)[0], (-1,))
 
     @repeatable()
     def flatten(self: Any, order: Any = "C") -> Any:
         """Return a copy of the elements along one axis, in an order of NumPy's."""
-        return _public("reshape")(self if order == "C" else _walked(self, order)[0], (-1,), copy=True)
+        return package().reshape(self if order == "C" else _walked(self, order)[0], (-1,), copy=True)
 
     @repeatable()
     def copy(self: Any, order: Any = "C") -> Array:
@@ -227,7 +223,7 @@ class _Methods:
     def __contains__(self, value: Any) -> bool:
         """Whether an element equals a value, or a part that of another array."""
         equal = self == value
-        return equal is not False and bool(_public("any")(equal))
+        return equal is not False and bool(package().any(equal))
 
     @repeatable(least=2)
     def __getitem__(self: Any, key: Any) -> Array:
@@ -273,7 +269,7 @@ class _Methods:
             value = elements_for(self, value)
             if np.ndim(value) > self.ndim - key.ndim:
                 value = spread(value, key, self.shape)
-            assign(self, _public("where")(mask, value, self))
+            assign(self, package().where(mask, value, self))
         elif not (by_kernels and put(self, key, elements_for(self, value))):
 
             def changed() -> Any:
@@ -297,7 +293,7 @@ class _Methods:
 def _of_sparse(self: SparseArray, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
     """Call :func:`mdhnp.matmul` for NumPy's; TypeError for its other ufuncs, which take no sparse operands."""
     if ufunc is np.matmul and method == "__call__":
-        return _public("matmul")(*operands, **options)
+        return package().matmul(*operands, **options)
     raise TypeError(f"{ufunc.__name__}: a SparseArray does not support ufuncs but matmul; mdhnp.einsum takes it, too")
 
 

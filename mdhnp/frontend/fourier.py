@@ -4,6 +4,7 @@ The host computes transforms (`calls/arrays.py`); shifts are the package's own.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,22 +26,24 @@ __all__ = [
 _NORM = (
     'str: Which direction is divided by the number of elements: "backward", "forward", or by its root "ortho", both.'
 )
-_RESULT = "ndarray or Array: Of 32 bits a number for float32 and complex64, of 64 for others."
+_transforming = partial(
+    repeatable,
+    module="mdhnp.fft",
+    norm=_NORM,
+    returns="ndarray or Array: Of 32 bits a number for float32 and complex64, of 64 for others.",
+    notes=ON_HOST,
+)
 
 
 def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
-    @repeatable(
+    @_transforming(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
-        module="mdhnp.fft",
         n="int, optional: Elements along the axis, cut off or filled up with zeros; of the result where it is real.",
         axis="int: Along which axis.",
-        norm=_NORM,
-        returns=_RESULT,
         raises={"ValueError": "If `n` is less than 1, or there is no such norm.", "IndexError": NO_AXIS},
-        notes=ON_HOST,
         example=f">>> mdhnp.fft.{name}({example}",
     )
     def function(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
@@ -52,16 +55,12 @@ def _transform(name: str, what: str, example: str) -> Callable[..., Any]:
 def _transform_of_axes(name: str, what: str, example: str) -> Callable[..., Any]:
     numpys = getattr(np.fft, name)
 
-    @repeatable(
+    @_transforming(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
-        module="mdhnp.fft",
         s="sequence of int, optional: Elements along each of the axes, cut off or filled up with zeros.",
         axes="sequence of int, optional: Along which axes; by default all, or with `s` the last ones.",
-        norm=_NORM,
-        returns=_RESULT,
         raises={"ValueError": "If `s` and `axes` differ in length, or there is no such norm.", "IndexError": NO_AXIS},
-        notes=ON_HOST,
         example=f">>> mdhnp.fft.{name}({example}",
     )
     def function(x: Any, /, s: Any = None, axes: Any = None, norm: Any = None) -> Any:

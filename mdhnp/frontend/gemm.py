@@ -25,19 +25,24 @@ _NUMBERS = (bool, int, float, complex)
 _ADDED = "Its elements are not read if `beta` is 0."
 
 
-@public(
+_product = partial(
+    public,
+    raises={
+        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is nothing to "
+        "add, or there is no such precision.",
+        "TypeError": UNSUPPORTED,
+    },
+    notes=f"Source: {PAPER} IV-A.",
+)
+
+
+@_product(
     "Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.",
     a="array_like: Of shape (n, k), or (k, n) if `trans`.",
     x="array_like: Of shape (k,).",
     y=f"array_like, optional: Of shape (n,). {_ADDED}",
     trans="bool: Whether ``op`` transposes `a`.",
     returns="ndarray: Of shape (n,). Its type is that of :func:`gemm`.",
-    raises={
-        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `y`, or "
-        "there is no such precision.",
-        "TypeError": UNSUPPORTED,
-    },
-    notes=f"Source: {PAPER} IV-A.",
     example=">>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)\narray([16., 16.])",
 )
 def gemv(
@@ -47,7 +52,7 @@ def gemv(
     return _scaled(_GEMV, ("ki" if trans else "ik", "k", "i"), (a, x, y), alpha, beta)
 
 
-@public(
+@_product(
     "Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.",
     a="array_like: Of shape (n, k), or (k, n) if `trans_a`.",
     b="array_like: Of shape (k, m), or (m, k) if `trans_b`.",
@@ -56,12 +61,6 @@ def gemv(
     trans_b="bool: Whether ``op`` transposes `b`.",
     returns="ndarray: Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays "
     "as in NumPy.",
-    raises={
-        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `c`, or "
-        "there is no such precision.",
-        "TypeError": UNSUPPORTED,
-    },
-    notes=f"Source: {PAPER} IV-A.",
     example="""
 >>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
 array([[1.5, 1.5],

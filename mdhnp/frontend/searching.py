@@ -3,6 +3,7 @@
 The host computes them (`calls/arrays.py`), but kernels those of real numbers on devices with memory of their own.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import index
 from typing import Any
@@ -122,38 +123,38 @@ _distinct = partial(
 )
 
 
-@_distinct(
-    "Give the elements without repetition, and where they are, as ``numpy.unique_all`` does.",
-    returns="namedtuple of ndarray or of Array: ``values``; ``indices``, of their first ones; ``inverse_indices``, "
-    "which value each element is, of the shape of `x`; ``counts``.",
-    example=">>> mdhnp.unique_all(np.array([3, 1, 3])).inverse_indices\narray([1, 0, 1])",
+def _of_unique(name: str, parts: Sequence[int], what: str, returns: str, example: str) -> Callable[..., Any]:
+    """Make a function that gives some of what is known of elements without repetition, as NumPy's named tuple."""
+    numpys: Any = getattr(np, name)
+    result = type(numpys(0))
+
+    @_distinct(
+        f"Give the elements without repetition, and {what}, as ``numpy.{name}`` does.",
+        name=name,
+        returns=f"namedtuple of ndarray or of Array: {returns}",
+        example=f">>> mdhnp.{name}(np.array([3, 1, 3])){example}",
+    )
+    def function(x: Any, /) -> Any:
+        if not ordering.has_kernels(x):
+            return by_host(numpys, x)
+        found = ordering.unique_of(x)
+        return result(*[found[n] for n in parts])
+
+    return function
+
+
+unique_all = _of_unique(
+    "unique_all", range(4), "where they are",
+    "``values``; ``indices``, of their first ones; ``inverse_indices``, which value each element is, of the shape of "
+    "`x`; ``counts``.", ".inverse_indices\narray([1, 0, 1])",
+)  # fmt: skip
+unique_counts = _of_unique(
+    "unique_counts", (0, 3), "how often each is there", "``values`` and ``counts``.", ".counts\narray([1, 2])"
 )
-def unique_all(x: Any, /) -> Any:
-    return _AllResult(*ordering.unique_of(x)) if ordering.has_kernels(x) else by_host(np.unique_all, x)
-
-
-@_distinct(
-    "Give the elements without repetition, and how often each is there, as ``numpy.unique_counts`` does.",
-    returns="namedtuple of ndarray or of Array: ``values`` and ``counts``.",
-    example=">>> mdhnp.unique_counts(np.array([3, 1, 3])).counts\narray([1, 2])",
-)
-def unique_counts(x: Any, /) -> Any:
-    if not ordering.has_kernels(x):
-        return by_host(np.unique_counts, x)
-    values, _, _, counts = ordering.unique_of(x)
-    return _CountsResult(values, counts)
-
-
-@_distinct(
-    "Give the elements without repetition, and which one each is, as ``numpy.unique_inverse`` does.",
-    returns="namedtuple of ndarray or of Array: ``values``, and ``inverse_indices`` of the shape of `x`.",
-    example=">>> mdhnp.unique_inverse(np.array([3, 1, 3])).values\narray([1, 3])",
-)
-def unique_inverse(x: Any, /) -> Any:
-    if not ordering.has_kernels(x):
-        return by_host(np.unique_inverse, x)
-    values, _, inverse, _ = ordering.unique_of(x)
-    return _InverseResult(values, inverse)
+unique_inverse = _of_unique(
+    "unique_inverse", (0, 2), "which one each is", "``values``, and ``inverse_indices`` of the shape of `x`.",
+    ".values\narray([1, 3])",
+)  # fmt: skip
 
 
 @_distinct(
@@ -165,12 +166,6 @@ def unique_values(x: Any, /) -> Any:
     if ordering.has_kernels(x):
         return ordering.unique_values(x)
     return by_host(np.unique, x, equal_nan=False)  # `numpy.unique_values` gives them in no order since 2.3
-
-
-# NumPy's types of results.
-_AllResult: Any = type(np.unique_all(0))
-_CountsResult: Any = type(np.unique_counts(0))
-_InverseResult: Any = type(np.unique_inverse(0))
 
 
 def _array(x: Any) -> Any:

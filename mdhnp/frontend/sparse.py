@@ -61,19 +61,17 @@ class _ProductPlan(NamedTuple):
     cut: tuple[Any, ...]
 
     def multiply(self, operands: list[Any]) -> Any:
-        if self.scipys is not None and config.mode.decides != "never" and self._is_usual(operands):
-            return self.scipys(operands)
+        if self.scipys is not None and config.mode.decides != "never":
+            dense = [x for n, x in enumerate(operands) if n != self.number]
+            # If kernels could compute with them, too: others are refused, or NumPy's, whatever the format is.
+            if operands[self.number].dtype in SUPPORTED and unsupported(dense) is None:
+                return self.scipys(operands)
         for n, turn in self.turned:
             operands[n] = turn(operands[n])
         matrix, (operands[self.number], *others) = self.take(operands[self.number])
         pieces = matrix._pieces() if self.cut and matrix.device.own_memory else ()
         found = call(self.cut if pieces else self.what, (*operands, *others, *pieces))
         return found if self.give is None else self.give(matrix, found)
-
-    def _is_usual(self, operands: Sequence[Any]) -> bool:
-        """Whether kernels could compute with them, too: others are refused, or NumPy's, whatever the format is."""
-        dense = [x for n, x in enumerate(operands) if n != self.number]
-        return operands[self.number].dtype in SUPPORTED and unsupported(dense) is None
 
 
 def sparse_product(read: Callable[..., Product]) -> Callable[..., Any]:
