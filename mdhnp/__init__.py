@@ -6,9 +6,9 @@ and how they run. An `Array`, made by `asarray`, stays on a device; for Arrays t
 array API standard.
 """
 
-from mdhnp import spinning
+from mdhnp import system
 
-spinning.rest_soon()  # before anything loads NumPy
+system.rest_soon()  # before anything loads NumPy
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

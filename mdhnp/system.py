@@ -1,7 +1,11 @@
-"""What operating systems differ in: processors, memory, and addresses that no memory is behind."""
+"""What operating systems differ in, and how long BLAS's threads spin after a call of NumPy's, set before that is loaded.
+
+Imports nothing of the package, whose modules load NumPy.
+"""
 
 import mmap
 import os
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -46,3 +50,24 @@ def addresses(size: int) -> mmap.mmap:
     if hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
     return mmap.mmap(-1, size)
+
+
+# For 0.1 s after each product of matrices threads of OpenBLAS do nothing on as many cores, which kernels on a CPU then
+# lack. The variable is read once, when OpenBLAS is loaded.
+
+#: Two to this power is the number of a core's cycles for which an idle thread of OpenBLAS spins; 26 by default.
+_CYCLES = "16"
+
+#: Seconds for which they were seen to spin where nobody has said so.
+_SPINNING = 0.13
+
+
+def rest_soon() -> None:
+    """Let the threads sleep after 2^16 cycles, some 20 µs, if that can still be said and nobody else has."""
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _CYCLES)
+
+
+def spinning() -> float:
+    """Give the seconds for which threads of NumPy's BLAS may take cores from others after a call."""
+    return 0.0 if "OPENBLAS_THREAD_TIMEOUT" in os.environ else _SPINNING

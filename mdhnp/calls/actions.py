@@ -16,7 +16,7 @@ from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
 from mdhnp.calls.request import HEAVY
 from mdhnp.mdh import Computation
 from mdhnp.settings import config
-from mdhnp.spinning import spinning
+from mdhnp.system import spinning
 
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.calls.steps import CallRequest

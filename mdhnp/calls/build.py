@@ -26,7 +26,7 @@ from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
-from mdhnp.spinning import spinning
+from mdhnp.system import spinning
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
