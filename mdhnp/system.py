@@ -1,4 +1,4 @@
-"""What operating systems differ in, and how long BLAS's threads spin after a call of NumPy's, set before that is loaded.
+"""What operating systems differ in, and how long BLAS's threads spin after a call of NumPy's, set before it is loaded.
 
 Imports nothing of the package, whose modules load NumPy.
 """

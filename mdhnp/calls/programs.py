@@ -43,7 +43,12 @@ def read(h: Computation, device: Device) -> tuple[list[Scheduled], Program] | No
         record = json.loads(text)
         found = [Scheduled(read_schedule(schedule), origin) for schedule, origin in record["found"]]
         keys = [Key(**{**key, "extents": tuple(key["extents"])}) for key in record["keys"]]
-        program = _program(record["program"])
+        fields = record["program"]
+        kernels = [
+            Kernel(k["name"], k["global_size"], k["local_size"], tuple([Argument(*a) for a in k["arguments"]]))
+            for k in fields["kernels"]
+        ]
+        program = Program(fields["source"], tuple(kernels), tuple(fields["temporaries"]), tuple(fields["sizes"]))
     except (KeyError, TypeError, ValueError):
         return None
     tuned = [tuning_cache().get(key) for key in keys]
@@ -56,14 +61,6 @@ def _shared(key: Key) -> list[Any] | None:
     """Give what sizes near to a key's take, where it has no schedule of its own."""
     found = None if tuning_cache().get(key) is not None else family_choice(key)
     return found and [list(found[0]), found[1] if found[1] == "default" else found[1].to_json()]
-
-
-def _program(fields: dict[str, list[dict[str, object]]]) -> Program:
-    kernels = tuple(
-        Kernel(k["name"], k["global_size"], k["local_size"], tuple(Argument(*a) for a in k["arguments"]))  # type: ignore[arg-type, attr-defined]
-        for k in fields["kernels"]
-    )
-    return Program(fields["source"], kernels, tuple(fields["temporaries"]), tuple(fields["sizes"]))  # type: ignore[arg-type]
 
 
 def _name(h: Computation, device: Device) -> str:

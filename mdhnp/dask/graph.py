@@ -98,7 +98,13 @@ def _planned(
         found = _plans.pop(key, None)
     if not known:
         made = Layer()
-        results = made.compute(h, [_blocks(place, ends) for place, ends in inputs], largest)
+        blocks = []
+        for place, ends in inputs:
+            keys = np.empty([len(each) - 1 for each in ends], object)
+            for index in np.ndindex(keys.shape):
+                keys[index] = (place, *index)
+            blocks.append(BlockedArray(keys, ends))
+        results = made.compute(h, blocks, largest)
         found = None if results is None else _Plan(made.tasks, results)
     with _planning:
         _plans[key] = found
@@ -118,10 +124,3 @@ def _named(tasks: Sequence[Node], keys: Sequence[Any], arrays: Sequence[str]) ->
 
     pairs = zip(keys, tasks, strict=True)
     return {key: Task(key, task.function, *map(named, task.args)) for key, task in pairs}
-
-
-def _blocks(place: int, ends: tuple[tuple[int, ...], ...]) -> BlockedArray:
-    keys = np.empty([len(each) - 1 for each in ends], object)
-    for index in np.ndindex(keys.shape):
-        keys[index] = (place, *index)
-    return BlockedArray(keys, ends)

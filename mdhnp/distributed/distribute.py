@@ -80,7 +80,11 @@ def distribute(
     if index(halo) < 0:
         raise ValueError(f"halo is {halo}, and must not be negative")
     source = _source(a)
-    where = _where(devices, a)
+    if devices is not None:
+        where = group(find_devices(devices))
+    else:
+        place = a.device if type(a) is Array and a.device.several else default_device()
+        where = place if isinstance(place, Group) else group([place])
     axes = normalize_axis_tuple(axis, source.ndim, "axis") if source.ndim else (0,)
     if not axes:
         raise ValueError("axis is empty, and must name one or more")
@@ -111,13 +115,6 @@ def _source(a: Any) -> View:
     if type(a) is Array:
         return view_of(a) if a.device.several else lent(a)
     return lent(on_host(a))
-
-
-def _where(devices: Any, a: Any) -> Group:
-    if devices is not None:
-        return group(find_devices(devices))
-    place = a.device if type(a) is Array and a.device.several else default_device()
-    return place if isinstance(place, Group) else group([place])
 
 
 def _sizes(

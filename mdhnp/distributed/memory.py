@@ -100,8 +100,10 @@ def distribution(group: Group, view: View) -> Distribution:
     regions = [[] if h is None else split(box, [box.whole], h.own)[0] for _, h in members]
     if max(map(len, regions)) > 1:  # as of another shape
         axis = max(range(view.ndim), key=lambda a: abs(view.strides[a]) * (view.shape[a] > 1))
-        counts = [0 if h is None else _count(box, axis, h) for _, h in members]
-        return BlockDistribution(group.labels, (axis,), (tuple(counts),))
+        along = tuple([slice(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
+        each = [[] if h is None else split(box, [along], h.own)[0] for _, h in members]
+        counts = tuple([sum([region[axis].stop - region[axis].start for region in own]) for own in each])
+        return BlockDistribution(group.labels, (axis,), (counts,))
     pairs = zip([h for _, h in members], regions, strict=True)
     halo = max([_halo(box, each[0], placement.valid(h)) for h, each in pairs if h is not None and each])
     return _grid(group.labels, [each[0] if each else None for each in regions], halo)
@@ -134,12 +136,6 @@ def _halo(box: StridedBox, own: Region, valid: Spans) -> int:
     if len(known) > 1:
         return 0
     return max([max(o.start - k.start, k.stop - o.stop) for o, k in zip(own, known[0], strict=True)])
-
-
-def _count(box: StridedBox, axis: int, shard: Shard) -> int:
-    """Say how many elements a device has along an axis."""
-    along = tuple([slice(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
-    return sum([region[axis].stop - region[axis].start for region in split(box, [along], shard.own)[0]])
 
 
 def parts(group: Group, view: View) -> tuple[Array, ...]:

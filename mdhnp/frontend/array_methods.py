@@ -316,18 +316,14 @@ def _of_view(key: Any) -> tuple[Any, ...] | None:
 def _by_numpy(array: Array, name: str, key: Any, compute: Callable[[], Any]) -> Any:
     """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
     if (helps := not_copied([array])) is not None:
+        parts = key if type(key) is tuple else (key,)
+        named = ", ".join([f"{part.dtype}" if hasattr(part, "dtype") else type(part).__name__ for part in parts])
         known = isinstance(key, float | complex | str)  # which is none of NumPy's keys either
         raise IndexError(
             f"only integers, slices (`:`), ellipsis (`...`), None and arrays of integers or booleans are indices of an "
-            f"Array, not {_named(key)}{'' if known else f'; {helps}'}"
+            f"Array, not {named}{'' if known else f'; {helps}'}"
         )
     return fallback(name, "indices are values", compute, ())
-
-
-def _named(key: Any) -> str:
-    """Name the types of a key's parts."""
-    parts = key if type(key) is tuple else (key,)
-    return ", ".join([f"{part.dtype}" if hasattr(part, "dtype") else type(part).__name__ for part in parts])
 
 
 #: The package's functions that operators of two operands call. They take numbers, ndarrays and pyopencl's arrays beside

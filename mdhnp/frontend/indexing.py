@@ -77,7 +77,10 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
     x, out = _array(dense(0, x)), output("take", out)
     if axis is not None:
         axis = normalize_axis_index(index(axis), max(x.ndim, 1))
-    indices = _indices(indices)
+    indices = _array(indices)
+    if indices.dtype.kind not in "iub":
+        raise TypeError(f"indices must be whole numbers, not {indices.dtype}")
+    indices = indices.astype(np.intp) if indices.dtype.kind == "b" else indices  # 0 and 1
     if axis is None and type(x) is Array and not x.device.own_memory:
         return deliver("take", call((_TAKE_OF_ALL, mode), (x, indices)), out)
     if axis is None or not x.ndim:
@@ -116,8 +119,12 @@ def selected(x: Array, key: tuple[Any, ...]) -> Any:
     None for a key with parts that are neither these nor parts of views. Booleans are read, for which their device is
     waited for.
     """
-    if len(key) == 1 and is_mask(key[0]) and type(key[0]) is Array and has_kernels(key[0]):
-        return _where_true(x, key[0])
+    if len(key) == 1 and is_mask(mask := key[0]) and type(mask) is Array and has_kernels(mask):
+        check_mask(x, mask)
+        if mask.shape == x.shape and mask.device is x.device:
+            return values_where(mask, x)
+        rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
+        return take(rows, nonzero(reshape(mask, (-1,)))[0], 0, mode="clip")
     if (parsed := _parsed(x, key)) is None:
         return None
     x, parts = parsed
@@ -269,15 +276,6 @@ def is_truth(part: Any) -> bool:
     return isinstance(part, bool | np.bool_)
 
 
-def _where_true(x: Array, mask: Array) -> Any:
-    """Give the elements where a mask for the first axes is true, whose number alone is read."""
-    check_mask(x, mask)
-    if mask.shape == x.shape and mask.device is x.device:
-        return values_where(mask, x)
-    rows = reshape(x, (mask.size, *x.shape[mask.ndim :]))
-    return take(rows, nonzero(reshape(mask, (-1,)))[0], 0, mode="clip")
-
-
 def check_mask(x: Array, mask: Any, first: int = 0) -> None:
     """Raise IndexError where booleans are not as many as an array has elements along axes."""
     if mask.shape != x.shape[first : first + mask.ndim]:
@@ -286,14 +284,6 @@ def check_mask(x: Array, mask: Any, first: int = 0) -> None:
 
 def _array(x: Any) -> Any:
     return x if isinstance(x, Array) or is_array(x) else np.asanyarray(x)
-
-
-def _indices(given: Any) -> Any:
-    """Indices as integers; booleans are 0 and 1."""
-    found = _array(given)
-    if found.dtype.kind not in "iub":
-        raise TypeError(f"indices must be whole numbers, not {found.dtype}")
-    return found.astype(np.intp) if found.dtype.kind == "b" else found
 
 
 def _describe(arrays: Sequence[NDArray], selection: _Selection) -> Described:

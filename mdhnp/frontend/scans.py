@@ -76,16 +76,12 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         raise ValueError("the array has no axis")
     axis = normalize_axis_index(whole(axis), x.ndim)
     if prepend is not None or append is not None:
-        x = concat([_slab(part, x, axis) for part in (prepend, x, append) if part is not None], axis)
+        one = (*x.shape[:axis], 1, *x.shape[axis + 1 :])  # numbers are one element along the axis
+        parts = [operand(part) for part in (prepend, x, append) if part is not None]
+        x = concat([part if part.ndim else np.broadcast_to(part, one) for part in parts], axis)
     for _ in range(n):
         x = call((_DIFF, axis), (x,))
     return x
-
-
-def _slab(end: Any, x: Any, axis: int) -> Any:
-    """Give what stands at one end: numbers as an array of one element along the axis."""
-    end = operand(end)
-    return end if end.ndim else np.broadcast_to(end, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
 def _describe_scan(name: str, arrays: Arrays, axis: int, include_initial: bool, wanted: np.dtype[Any] | None) -> MdHom:
