@@ -55,10 +55,6 @@ def _total(name: str, given: DType, wanted: DType | None) -> Functions:
     return Functions(scalar, named(name, scalar.dtypes[0]))
 
 
-def _test(name: str, given: DType) -> Functions:
-    return Functions(convert(given, _BOOL), named(name, _BOOL))
-
-
 @lru_cache(maxsize=64)
 def _nonzero(given: DType) -> Functions:
     return Functions(trace(lambda x: x.astype(_BOOL).astype(_INDEX), [given]), named("add", _INDEX))
@@ -136,13 +132,11 @@ def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims
     return Described(graph, constants=(count, divisor), numpy=numpy)
 
 
-def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
-    """Make the routine of a function of that name, which NumPy has, too."""
+def _routine(name: str, describe: Callable[..., Any], *bound: Any, other: str = "dtype") -> Routine:
+    """Make the routine of a function of that name, which NumPy has, too; `other` names its last argument, if any."""
 
-    def compute(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
-        return getattr(np, name)(
-            x, **numpys_arguments(x, axes, keepdims), **({} if dtype is None else {"dtype": dtype})
-        )
+    def compute(x: Any, axes: tuple[int, ...], keepdims: bool, last: Any = None) -> Any:
+        return getattr(np, name)(x, **numpys_arguments(x, axes, keepdims), **({} if last is None else {other: last}))
 
     return Routine(name, partial(describe, *bound), compute)
 
@@ -155,12 +149,8 @@ def numpys_arguments(x: Any, axes: tuple[int, ...], keepdims: bool) -> dict[str,
     return {"axis": axis, "keepdims": True} if keepdims else {"axis": axis}
 
 
-def _spread_by_numpy(numpys: Any, x: Any, axes: tuple[int, ...], keepdims: bool, correction: float) -> Any:
-    return numpys(x, correction=correction, **numpys_arguments(x, axes, keepdims))
-
-
 _COUNT_NONZERO = _routine("count_nonzero", _describe, _nonzero)
-_MEAN = Routine("mean", _describe_mean, lambda x, axes, keepdims: np.mean(x, **numpys_arguments(x, axes, keepdims)))
+_MEAN = _routine("mean", _describe_mean)
 
 
 # The public functions.
@@ -229,7 +219,7 @@ prod = _totals("prod", "mul", np.multiply, 1, "Multiply elements", "int(mdhnp.pr
 
 def _tests(name: str, operator: str, neutral: int, what: str, example: str) -> Callable[..., Any]:
     """Make a function that says of how many elements something holds."""
-    routine = _routine(name, _describe, partial(_test, operator))
+    routine = _routine(name, _describe, lambda given: Functions(convert(given, _BOOL), named(operator, _BOOL)))
 
     @_reduction(f"{what}, as ``numpy.{name}`` does.", name=name, example=f">>> {example}")
     def function(
@@ -294,7 +284,7 @@ def mean(
 
 def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., Any]:
     """Make a function that says how far elements are from their mean."""
-    routine = Routine(name, partial(_describe_spread, root), partial(_spread_by_numpy, getattr(np, name)))
+    routine = _routine(name, _describe_spread, root, other="correction")
 
     @_measured(what, name=name, example=f">>> {example}")
     def function(
