@@ -28,8 +28,9 @@ if TYPE_CHECKING:  # which load OpenCL
 HOST, _OPENCL = 1, 4
 
 
-def _of_view(name: str, what: str) -> Any:
-    return property(attrgetter(f"_view.{name}"), doc=what)
+def attribute_of(path: str, what: str) -> Any:
+    """Make a property that is an attribute of an attribute."""
+    return property(attrgetter(path), doc=what)
 
 
 def _number(kind: Callable[[Any], Any]) -> Any:
@@ -103,13 +104,13 @@ class Array:
 
     # What it is.
 
-    dtype: np.dtype[Any] = _of_view("dtype", "Type of the elements.")
-    shape: tuple[int, ...] = _of_view("shape", "Elements along each axis.")
-    strides: tuple[int, ...] = _of_view("strides", "Bytes from one element to the next along each axis.")
-    ndim: int = _of_view("ndim", "Number of axes.")
-    size: int = _of_view("size", "Number of elements.")
-    itemsize: int = _of_view("itemsize", "Bytes of an element.")
-    nbytes: int = _of_view("nbytes", "Bytes of all elements.")
+    dtype: np.dtype[Any] = attribute_of("_view.dtype", "Type of the elements.")
+    shape: tuple[int, ...] = attribute_of("_view.shape", "Elements along each axis.")
+    strides: tuple[int, ...] = attribute_of("_view.strides", "Bytes from one element to the next along each axis.")
+    ndim: int = attribute_of("_view.ndim", "Number of axes.")
+    size: int = attribute_of("_view.size", "Number of elements.")
+    itemsize: int = attribute_of("_view.itemsize", "Bytes of an element.")
+    nbytes: int = attribute_of("_view.nbytes", "Bytes of all elements.")
 
     @property
     def distribution(self) -> Distribution:

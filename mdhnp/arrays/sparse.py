@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.array import Array, attribute_of, make
 from mdhnp.arrays.types import checked_type
 from mdhnp.mdh.scatter import pieces
 
@@ -170,15 +170,9 @@ class SparseArray:
         parts = self.data.numpy(), self.indices.numpy(), self.indptr.numpy()
         return getattr(sparse, f"{self.format}_array")(parts, shape=self.shape, copy=True)
 
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """Type of the entries."""
-        return self.data.dtype
-
-    @property
-    def device(self) -> Any:
-        """Where the entries are."""
-        return self.data.device
+    dtype: "np.dtype[Any]" = attribute_of("data.dtype", "Type of the entries.")
+    device: Any = attribute_of("data.device", "Where the entries are.")
+    nnz: int = attribute_of("data.size", "How many elements its arrays hold.")
 
     @property
     def T(self) -> "SparseArray":
@@ -186,11 +180,6 @@ class SparseArray:
         if self.format == "bsr":
             raise TypeError("SparseArray.T: blocks of a SparseArray are not transposed; make one of SciPy's matrix.T")
         return self._like(self.data, turned=True)
-
-    @property
-    def nnz(self) -> int:
-        """How many elements its arrays hold."""
-        return self.data.size
 
     @property
     def ndim(self) -> int:
