@@ -20,7 +20,7 @@ from strategies import case
 
 import mdhnp
 from mdhnp.calls.observe import observe
-from mdhnp.distributed import exchange, executor, kernel, machines, threads
+from mdhnp.distributed import exchange, executor, jobs, machines, threads
 from mdhnp.distributed.choose import grids, lines
 from mdhnp.distributed.executor import Distributed
 from mdhnp.distributed.machines import pays
@@ -74,9 +74,7 @@ def test_random_cuts_of_random_mdhs_on_devices(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
-    def by_definition(
-        self: kernel.DeviceCall, device: Device, arrays: Any, into: Any = None
-    ) -> tuple[mdhnp.Array, ...]:
+    def by_definition(self: jobs.DeviceCall, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
         plain = [np.asarray(mdhnp.arrays.array.make(a, device).numpy()) for a in arrays]
         found = interpret(self.mdhom, *plain)
         if into is not None:
@@ -84,7 +82,7 @@ def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
         return tuple([mdhnp.asarray(f, device=device) for f in (found if type(found) is tuple else (found,))])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel.DeviceCall, "__call__", by_definition)
+        patch.setattr(jobs.DeviceCall, "__call__", by_definition)
         _check_random(data, groups()[data.draw(st.sampled_from(["unlike", "mixed"]))](), 400)
 
 

@@ -12,7 +12,7 @@ from several import FAR, KINDS, A, groups, same
 
 import mdhnp
 from mdhnp.arrays.distribution import BlockDistribution
-from mdhnp.distributed import exchange, executor, kernel
+from mdhnp.distributed import exchange, executor, jobs
 from mdhnp.runtime import relay, transfers
 from mdhnp.runtime.devices import devices, find_device, find_target
 from mdhnp.runtime.groups import Group, group
@@ -263,7 +263,7 @@ def test_rows_that_are_taken_one_by_one_share_kernels(
     several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described: list[int] = []
-    monkeypatch.setattr(kernel, "_describe", lambda *given, do=kernel._describe: described.append(1) or do(*given))
+    monkeypatch.setattr(jobs, "_describe", lambda *given, do=jobs._describe: described.append(1) or do(*given))
     a = mdhnp.distribute(np.arange(30 * 6).reshape(30, 6), weights=[1] * len(several.members))
     for n in range(30):
         np.testing.assert_array_equal((a[n] * 3).numpy(), np.arange(6 * n, 6 * n + 6) * 3)
