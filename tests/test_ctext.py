@@ -10,7 +10,6 @@ import pytest
 from ir_verify import verify
 from kernels import TEXTS as WALKING
 from kernels import plain
-from partitions import recombined
 from running import run_plain
 from schedules import CAPS
 
@@ -189,7 +188,7 @@ def test_parts_of_what_reads_slices(device: Device, dim: int) -> None:
     a, b = LAYOUTS["turned, with gaps"]
     views = f"A[i,:], B[:,j] -> C[{'j,i' if dim else 'i,j'}]"  # parts are stretches of memory
     h = md_hom(HORNER.replace("TYPE", "float"), {"i": cc, "j": cc}, views).bind(a, b)
-    found = recombined(cut(h, dim, 3), lambda part, *arrays: run_plain(device, part, *arrays)[0], a, b)
+    found = cut(h, dim, 3).run(lambda part, *arrays: run_plain(device, part, *arrays)[0], a, b)
     np.testing.assert_array_equal(found, horner(a, b).T if dim else horner(a, b))
 
 

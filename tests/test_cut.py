@@ -12,13 +12,12 @@ from chains import blurred
 from guards import assert_same_bits
 from hypothesis import given, note
 from hypothesis import strategies as st
-from partitions import recombined
 from random_functions import Drawn, Picker
 from running import run_plain
 from strategies import Case, case
 from test_laws import better, left_on_ties, matrix, moments, segments, softmax
 
-from mdhnp.mdh import Cut, MdHom, cc, combination, cut, finish_inputs, grid, index, interpret, md_hom, ps, pw, shares
+from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, grid, index, interpret, md_hom, ps, pw, shares
 from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
 
@@ -61,12 +60,10 @@ def in_a_tree(made: Cut, p: Picker, compute: Callable[..., Any], *arrays: Array)
         while level:
             count = p.integer(1, 3)
             run, level = level[:count], level[count:]
-            joined = combination(made.mdhom.last, made.dim, len(run), finish=False)
-            runs.append(results(compute(joined, *map(np.stack, zip(*run, strict=True)))))
+            runs.append(results(compute(made.joined(len(run)), *map(np.stack, zip(*run, strict=True)))))
         level = runs
     stacks = map(np.stack, zip(*level, strict=True))
-    last = combination(made.mdhom.last, made.dim, len(level))
-    return compute(last, *stacks, *[arrays[n] for n in finish_inputs(made.mdhom)])
+    return compute(made.finished(len(level)), *stacks, *[arrays[n] for n in finish_inputs(made.mdhom)])
 
 
 @st.composite
@@ -90,7 +87,7 @@ def cuts(draw: Any) -> tuple[Case, Callable[[MdHom, Callable[..., Any]], Any]]:
         inner: Callable[..., Any] = lambda m, *a: compute(m, *a, deep=deep - p.integer(1, 2))  # noqa: E731
         if h.combine[d].kind == "pw" and p.integer(0, 1):
             return in_a_tree(made, p, inner, *arrays)
-        return recombined(made, inner, *arrays)
+        return made.run(inner, *arrays)
 
     def parts(extent: int) -> int | Sequence[int]:
         count = p.integer(1, 4)
@@ -152,7 +149,7 @@ def test_every_operator_recombines_parts_of_all_sizes(name: str, kind: Any, fini
     want = results(interpret(h, *given))
     near = 1e-12 * (name in ("softmax", "moments"))
     for sizes in sizes_of(len(SMALL)):
-        for got, exact in zip(results(recombined(cut(h, 0, sizes), interpret, *given)), want, strict=True):
+        for got, exact in zip(results(cut(h, 0, sizes).run(interpret, *given)), want, strict=True):
             assert got.dtype == exact.dtype
             np.testing.assert_allclose(got, exact, rtol=near, atol=near)
 
@@ -162,7 +159,7 @@ def test_partial_results_of_float16_are_not_rounded() -> None:
     total = md_hom(lambda v: v, {"i": pw("add")}, "x[i] -> y[]").bind(x)
     made = cut(total, 0, (2, 2))
     assert [v.dtype for part in made.parts for v in part.mdhom.outputs] == [np.float32] * 2
-    assert recombined(made, interpret, x) == 2050
+    assert made.run(interpret, x) == 2050
 
 
 # ------------------------------------------------------------------------------------------- stencils, and their halos
@@ -185,7 +182,7 @@ def test_parts_of_stencils_read_regions(name: str, boundary: str) -> None:
         x = np.arange(1, 2 * n + 1).reshape(n, 2)
         h = pattern.bind(x, i=5, j=2)
         for sizes in sizes_of(5):
-            assert_same(recombined(cut(h, 0, sizes), interpret, x), interpret(h, x))
+            assert_same(cut(h, 0, sizes).run(interpret, x), interpret(h, x))
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -207,7 +204,7 @@ def test_parts_that_ask_for_indices_share_a_kernel() -> None:
     made = cut(h, 0, 4)
     assert [part.begin for part in made.parts] == [(0,), (3,), (6,), (9,)]
     assert len({part.mdhom for part in made.parts}) == 1
-    assert_same(recombined(made, lambda m, *a: recombined(cut(m, 0, 2), interpret, *a), x), interpret(h, x))
+    assert_same(made.run(lambda m, *a: cut(m, 0, 2).run(interpret, *a), x), interpret(h, x))
 
 
 # ------------------------------------------------------------------------------------------------- sizes, and refusals
@@ -242,7 +239,7 @@ def test_grids_recombine_to_the_whole(drawn: tuple[Case, Any]) -> None:
     except ValueError as error:
         note(f"  not cut: {error}")
         return
-    assert_same(recombined(made, interpret, *one.arrays), interpret(one.mdhom, *one.arrays))
+    assert_same(made.run(interpret, *one.arrays), interpret(one.mdhom, *one.arrays))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -264,7 +261,7 @@ def test_boxes_combine_in_the_order_of_their_points(name: str) -> None:
     for arity in (2, 3):
         made = grid(h, sizes, arity)
         assert len(made.stages[0]) == 2 * 2 * (3 if 2 in sizes else 1)
-        for got, exact in zip(results(recombined(made, interpret, *planes)), want, strict=True):
+        for got, exact in zip(results(made.run(interpret, *planes)), want, strict=True):
             assert got.dtype == exact.dtype
             np.testing.assert_allclose(got, exact, rtol=near, atol=near)
 
@@ -274,7 +271,7 @@ def test_a_scanned_dimension_is_cut_beside_kept_ones_only() -> None:
     h = md_hom(lambda v: v, {"i": cc, "j": ps("add"), "k": pw("add")}, "x[i,j,k] -> y[i,j]").bind(x)
     made = grid(h, {1: 3, 0: (3, 1)})
     assert [len(stage) for stage in made.stages] == [4, 2, 6]
-    assert_same(recombined(made, interpret, x), interpret(h, x))
+    assert_same(made.run(interpret, x), interpret(h, x))
     with pytest.raises(ValueError, match="sizes: of j, k one is scanned, which is cut alone"):
         grid(h, {1: 3, 2: 2})
 
@@ -329,18 +326,18 @@ def test_what_is_combined_later_is_left_in_partial_results() -> None:
     h = md_hom(lambda v: v, nested, "x[i,j,k] -> y[k]", nested=True).bind(x)
     made = cut(h, 1, 2)
     assert [part.mdhom.outputs[0].shape for part in made.parts] == [(3, 5)] * 2
-    assert str(combination(h, 1, 2)) == "md_hom(id, (max, +, ++)) ∘ (P0[j,i,k]) -> y[k]"
-    assert str(combination(h, 1, 2, finish=False)) == "md_hom(id, (+, ++, ++)) ∘ (P0[i,j,k]) -> P0[j,k]"
-    assert_same(recombined(made, interpret, x), x.sum(axis=1).max(axis=0))
+    assert str(made.finished(2)) == "md_hom(id, (max, +, ++)) ∘ (P0[j,i,k]) -> y[k]"
+    assert str(made.joined(2)) == "md_hom(id, (+, ++, ++)) ∘ (P0[i,j,k]) -> P0[j,k]"
+    assert_same(made.run(interpret, x), x.sum(axis=1).max(axis=0))
     assert [part.mdhom.outputs[0].shape for part in cut(h, 0, 2).parts] == [(5,)] * 2
 
 
 def test_recombination_reads_only_what_finish_does() -> None:
     x = np.arange(1.0, 7.0)
     h = md_hom(lambda v, _: v, {"i": pw("add")}, "x[i], x[0] -> y[]", finish=lambda total, _, one: total / one).bind(x)
-    last = combination(h, 0, 3)
+    last = cut(h, 0, 3).finished(3)
     assert [v.depends_on(0) for v in last.inputs] == [True, False]
-    assert recombined(cut(h, 0, 3), interpret, x) == 21
+    assert cut(h, 0, 3).run(interpret, x) == 21
 
 
 # ------------------------------------------------------------------------------------------------------------- kernels
@@ -371,4 +368,4 @@ def test_kernels_compute_parts_and_recombine_them(device: Device, name: str) -> 
         return tuple(found) if len(found) > 1 else found[0]
 
     h = pattern.bind(x, z)
-    assert_same(recombined(cut(h, dim, 3), by_kernels, x, z), interpret(h, x, z))
+    assert_same(cut(h, dim, 3).run(by_kernels, x, z), interpret(h, x, z))

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from partitions import recombined
 from running import run_plain
 
 import mdhnp
@@ -152,5 +151,5 @@ def test_scans_by_text_are_cut_before_they_are_finished(device: Device) -> None:
         lambda v: v, {"i": ps("double most(double a, double b) { return fmax(a, b); }")}, "x[i] -> y[i]",
         finish=lambda total, v: total + v,
     )  # fmt: skip
-    found = recombined(mdh.cut(scan.bind(x), 0, 3), lambda h, *arrays: run_plain(device, h, *arrays)[0], x)
+    found = mdh.cut(scan.bind(x), 0, 3).run(lambda h, *arrays: run_plain(device, h, *arrays)[0], x)
     np.testing.assert_array_equal(found, np.maximum.accumulate(x) + x)

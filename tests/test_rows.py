@@ -11,7 +11,6 @@ import pytest
 from chains import assert_is_exact, assert_stays_inside
 from guards import unwritten
 from ir_run import run
-from partitions import recombined
 from random_functions import Seeded
 from rows import random_rows
 from running import expected, lowered
@@ -84,7 +83,7 @@ def test_parts_of_random_rows_are_rows(seed: int) -> None:
         read = zip(part.mdhom.inputs, part.reads(arrays), strict=True)
         assert all(v.strides[a] * x.itemsize == x.strides[a] for v, x in read for a, n in enumerate(v.shape) if n > 1)
     assert len({part.mdhom for part in parts.parts}) == len(dict.fromkeys(sizes))
-    for got, want in zip(_each(recombined(parts, interpret, *arrays)), expected(made, arrays), strict=True):
+    for got, want in zip(_each(parts.run(interpret, *arrays)), expected(made, arrays), strict=True):
         np.testing.assert_array_equal(got, want)
 
 

@@ -15,7 +15,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from ir_run import run
 from ir_walk import walk_all
-from partitions import recombined
 from random_functions import Seeded
 from running import execute, lowered
 from scatterings import SCATTERINGS, SUM, SUM_ROWS, Scattering, put_at, same, to, whole
@@ -203,7 +202,7 @@ def test_on_several_devices(device: Device) -> None:
 def test_parts_of_kept_dimensions() -> None:
     s = SCATTERINGS["rows"]
     h = s.mdhom()
-    _assert_equal(recombined(cut(h, 1, 3), interpret, *s.arrays), s.by_numpy(*s.arrays))
+    _assert_equal(cut(h, 1, 3).run(interpret, *s.arrays), s.by_numpy(*s.arrays))
     with pytest.raises(ValueError, match="dim: "):
         cut(h, 0, 2)
     sums = md_hom(same, SUM_ROWS, "X[i,j] -> y[j]").bind(s.arrays[0])

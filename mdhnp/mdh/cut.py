@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.regions import Part, Region, all_of, part_of, within
+from mdhnp.mdh.regions import Part, Region, all_of, part_of, read_region, within
 from mdhnp.mdh.stages import carrying, combination, finish_inputs, left_for_later, partial, prefixes
 
 Array = npt.NDArray[Any]
@@ -82,6 +82,30 @@ class Partition:
     def tasks(self) -> tuple[Task, ...]:
         return tuple([task for stage in self.stages for task in stage])
 
+    def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
+        """Compute all tasks, one after the other, by `compute`, which takes and gives what :func:`interpret` does."""
+        found: list[tuple[Array, ...]] = []
+
+        def read(one: Read) -> Array:
+            match one:
+                case Window(n, region):
+                    return read_region(arrays[n], region)
+                case Stack(tasks, n):
+                    return np.stack([found[task][n] for task in tasks])
+                case Prefix(task, n, at):
+                    return np.asarray(found[task][n][at])
+            return np.asarray(one, np.int64)
+
+        for task in self.tasks:
+            values = compute(task.mdhom, *map(read, task.reads))
+            found.append(values if isinstance(values, tuple) else (values,))
+        results = tuple([np.empty(v.shape, v.dtype) for v in self.mdhom.outputs])
+        last = self.stages[-1]
+        for task, values in zip(last, found[-len(last) :], strict=True):
+            for result, region, value in zip(results, task.writes, values, strict=True):
+                result[region] = value
+        return results if len(results) > 1 else results[0]
+
 
 #: Gives how an MDH is cut along a dimension, if it is.
 Divide = Callable[[MdHom, int], "Cut | None"]
@@ -107,6 +131,18 @@ class Cut:
         """How the results of the parts recombine: "cc", "ps" or "pw"."""
         return self.mdhom.last.combine[self.dim].kind
 
+    def joined(self, count: int) -> MdHom:
+        """Give what combines partial results of neighbours, or totals, to one: from stacks of so many."""
+        return combination(self.mdhom.last, self.dim, count, finish=False)
+
+    def finished(self, count: int) -> MdHom:
+        """Give what combines the last partial results: from stacks, then the inputs that `finish` reads, to results."""
+        return combination(self.mdhom.last, self.dim, count)
+
+    def prefixes(self, count: int) -> MdHom:
+        """Give what scans stacks of totals; the n-th prefix is carried on by part n + 1."""
+        return prefixes(self.mdhom.last, self.dim, count)
+
     def partition(self, arity: int = 2, divide: Divide = lambda h, dim: None) -> Partition:
         """Give the tasks that compute the whole; one task combines partial results of at most `arity` neighbours.
 
@@ -121,11 +157,15 @@ class Cut:
             results = range(len(self.totals[0].mdhom.outputs))
             stacks = tuple([Stack(tuple(range(totals)), n) for n in results])
             stages.append(tuple([Task(p.mdhom, _reads(p), (), n) for n, p in enumerate(self.totals)]))
-            stages.append((Task(prefixes(self.mdhom.last, self.dim, totals), stacks, (), 0),))
+            stages.append((Task(self.prefixes(totals), stacks, (), 0),))
             carried[1:] = [tuple([Prefix(totals, n, at) for n in results]) for at in range(totals)]
         each = enumerate(zip(self.parts, carried, strict=True))
         stages.append(tuple([Task(p.mdhom, (*_reads(p), *carry), p.outputs, n) for n, (p, carry) in each]))
         return Partition(self.mdhom, (self.dim,), tuple(stages))
+
+    def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
+        """Compute all parts and recombine them, as :meth:`Partition.run` does."""
+        return self.partition().run(compute, *arrays)
 
 
 def whole(h: Computation) -> Partition:
@@ -146,13 +186,12 @@ def _reduced(parted: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...],
             if len(run) == 1:
                 above += run
                 continue
-            joined = combination(h, parted.dim, len(run), finish=False)
-            task = Task(joined, _stacks(run), (), run[0][1].part)
+            task = Task(parted.joined(len(run)), _stacks(run), (), run[0][1].part)
             above.append((count + len(stage), task))
             stage.append(task)
         stages.append(tuple(stage))
         level, count = above, count + len(stage)
-    last: Computation = combination(h, parted.dim, len(level))
+    last: Computation = parted.finished(len(level))
     reads = _stacks(level)
     others = finish_inputs(h)
     if others:  # of which only the regions that it reads are taken
@@ -207,13 +246,15 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
     Examples
     --------
     >>> import numpy as np
-    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> from mdhnp.mdh import cc, interpret, md_hom, pw
     >>> a = np.arange(12.0).reshape(3, 4)
     >>> sums = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(a)
     >>> halves = cut(sums, 1, 2)
-    >>> [str(p.mdhom) for p in halves.parts], str(combination(sums, 1, 2))
+    >>> [str(p.mdhom) for p in halves.parts], str(halves.finished(2))
     (['md_hom(id, (++, +)) ∘ (A[i,j]) -> P0[i]', 'md_hom(id, (++, +)) ∘ (A[i,j]) -> P0[i]'], \
 'md_hom(id, (+, ++)) ∘ (P0[i,j]) -> s[j]')
+    >>> halves.run(interpret, a)
+    array([ 6., 22., 38.])
     >>> [p.outputs for p in cut(sums, 0, (1, 2)).parts]
     [((slice(0, 1, None),),), ((slice(1, 3, None),),)]
     """
