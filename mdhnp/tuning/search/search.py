@@ -123,7 +123,8 @@ class Search(Told):
         ranked = sorted((s for s, t in last.items() if t is not None), key=lambda s: last[s] or 0.0)
         again = [s for s in ranked[:_PARENTS] if s != start and is_legal(self._h, s, self._caps)]
         for s in last:
-            self._note(s)
+            if is_legal(self._h, s, self._caps):  # others are not proposed
+                self._note(s)
         self._first = [start, *again, *filter(self._is_new, first)]
         self._rest = [*filter(self._is_new, self._rest)]
 

@@ -27,8 +27,8 @@ from mdhnp.schedule.schedule import even_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 from mdhnp.tuning.search.space import neighbours, schedule
 
-#: Work-items along a dimension to try on a CPU, tiles in flight on a GPU, after how many of these to combine results.
-_ITEMS, _IN_FLIGHT, _RARELY = (1, 2, 4, 8, 16), (1, 2, 3, 4), (1, 2, 4, 8)
+#: Work-items along a dimension to try on a CPU.
+_ITEMS = (1, 2, 4, 8, 16)
 #: Schedules of a second kernel: first candidates, and neighbours that are drawn of the one in use.
 _LISTED, _BESIDE = 6, 24
 
@@ -81,8 +81,8 @@ def exchangeable(h: Computation, s: Schedule) -> dict[str, list[list[int]]]:
 
 def inherited(h: Computation, s: Schedule, parent: Schedule, derived: Schedule, caps: DeviceCaps) -> Schedule:
     """Return a schedule with what another one has otherwise than is derived from its sizes, where that is legal."""
-    for field in FIELDS:
-        value = getattr(parent, field)
+    for field in ("combine_on", *FIELDS):
+        value: Any = getattr(parent, field)
         if field == "second" and value is not None:
             value = adapt(canonical(split(h.last, s)[1]), value, caps) if splits(h.last, s) else None
         elif field == "local_copies":
@@ -103,10 +103,12 @@ def _changed(h: Computation, s: Schedule, caps: DeviceCaps, field: str, rng: np.
                 yield replace(s, steps=(*s.steps[:n], found, *s.steps[n + 1 :]))
     elif field.endswith("order"):
         for order in _exchanged(getattr(s, field), exchangeable(h, s)[field]):
-            changed: dict[str, Any] = {field: order}
-            yield replace(s, **changed)
+            yield _with(s, **{field: order})
     elif field == "second":
         yield from _seconds(h.last, s, caps, rng)
+    elif field in _NUMBERS:
+        for number in _NUMBERS[field] if caps.kind == "gpu" else ():
+            yield _with(s, **{field: number})
     elif isinstance(h, MdHom):
         yield from _CHANGES[field](h, s, caps)
 
@@ -138,14 +140,14 @@ def _layouts(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
         if caps.kind == "gpu" and not copy.blocked:
             size = tile_itemsize(view)
             found += [replace(copy, pad=pad) for pad in {0, max(4 // size, 1), WIDEST // size}]
-        yield from (replace(s, local_copies=_with(s.local_copies, n, other)) for other in found)
+        yield from (_with(s, n, local_copies=other) for other in found)
 
 
 def _private_copies(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
     """Other inputs loaded to registers, of those that several points of a private tile read."""
     for n, view in enumerate(h.inputs):
         if any([_unrolled(s, d) > 1 and not view.depends_on(d) for d in range(h.rank)]):
-            yield replace(s, private_copies=_with(s.private_copies, n, not s.private_copies[n]))
+            yield _with(s, n, private_copies=not s.private_copies[n])
 
 
 def _results(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
@@ -154,23 +156,8 @@ def _results(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
     for place in RESULTS if h.dims("pw") else ():
         for often in ("local", "global"):
             order = s.global_order if place == "global" else inside
-            changed: dict[str, Any] = {"results": place, "global_order": order, "combine_on": often}
-            yield replace(s, **changed)
-
-
-def _combine_on(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
-    if h.dims("pw") and s.results == "private":
-        yield replace(s, combine_on="global" if s.combine_on == "local" else "local", combine_every=1)
-
-
-def _combine_every(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
-    if s.stages > 1 and s.combine_on == "local":
-        yield from (replace(s, combine_every=count) for count in _RARELY)
-
-
-def _stages(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
-    if caps.kind == "gpu" and any(s.local_copies):
-        yield from (replace(s, stages=count) for count in _IN_FLIGHT)
+            every = s.combine_every if often == "local" else 1
+            yield _with(s, results=place, global_order=order, combine_on=often, combine_every=every)
 
 
 def _items(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
@@ -218,8 +205,12 @@ def _exchanged(order: Sequence[int], layers: Sequence[Sequence[int]]) -> Iterato
         yield tuple([{a: b, b: a}.get(d, d) for d in order])
 
 
-def _with(values: tuple[Any, ...], at: int, new: Any) -> tuple[Any, ...]:
-    return (*values[:at], new, *values[at + 1 :])
+def _with(s: Schedule, at: int = -1, **values: Any) -> Schedule:
+    """Return the schedule with other values of fields, or of one input in them."""
+    if at >= 0:
+        own = {name: getattr(s, name) for name in values}
+        values = {name: (*own[name][:at], new, *own[name][at + 1 :]) for name, new in values.items()}
+    return replace(s, **values)
 
 
 _CHANGES: dict[str, _Changes] = {
@@ -227,11 +218,10 @@ _CHANGES: dict[str, _Changes] = {
     "results": _results,
     "local_copies": _layouts,
     "private_copies": _private_copies,
-    "combine_on": _combine_on,
-    "combine_every": _combine_every,
-    "stages": _stages,
 }
-#: What is derived from sizes, and tried otherwise.
+#: Of GPUs, tiles in flight, and after how many of them results are combined.
+_NUMBERS = {"stages": (1, 2, 3, 4), "combine_every": (1, 2, 4, 8)}
+#: Kinds of variants, by the field that they change; results also change when they are combined.
 FIELDS = (
-    *_CHANGES, "global_order", "local_order", "private_order", "group_order", "item_order", "second",
+    *_CHANGES, *_NUMBERS, "global_order", "local_order", "private_order", "group_order", "item_order", "second",
 )  # fmt: skip
