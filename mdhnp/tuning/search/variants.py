@@ -205,7 +205,7 @@ def _exchanged(order: Sequence[int], layers: Sequence[Sequence[int]]) -> Iterato
         yield tuple([{a: b, b: a}.get(d, d) for d in order])
 
 
-def _with(s: Schedule, at: int = -1, **values: Any) -> Schedule:
+def _with(s: Schedule, at: int = -1, /, **values: Any) -> Schedule:
     """Return the schedule with other values of fields, or of one input in them."""
     if at >= 0:
         own = {name: getattr(s, name) for name in values}
