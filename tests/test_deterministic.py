@@ -147,20 +147,22 @@ def test_bits_are_those_of_gpus(device: Device, name: str) -> None:
     assert name == "scan" or any([s.work_items > 1 for found in near for s in found])
 
 
-@pytest.mark.parametrize("shape", ((40, 24, 1040), (33, 19, 37), (64, 48, 600)))
+@pytest.mark.parametrize("shape", ((16, 24, 1040), (33, 19, 37)))
 def test_bits_are_those_of_matrix_instructions(shape: tuple[int, int, int]) -> None:
     """Of float64, whose sums they round as multiply-adds do: run in the IR, for factors with few bits."""
     rows, columns, terms = shape
     a, b = (RNG.standard_normal(s).astype(np.float32).astype(float) for s in ((rows, terms), (terms, columns)))
     expected = mdhnp.matmul(a, b)
     h = mdhnp.explain(mdhnp.matmul, a, b).launches[0].mdhom
-    free = product_candidates(replace(h, precision="highest"), MATRICES, 40)[::11]
-    whole = [s.at(2, num_wg=1) for s in free]
-    found = [s for s in dict.fromkeys([in_fixed_order(h, s) for s in (*free, *whole)]) if is_legal(h, s, MATRICES)]
+    free = product_candidates(replace(h, precision="highest"), MATRICES, 40)[::20]
+    whole = [s.at(2, num_wg=1) for s in (*free, *[replace(s, results="global") for s in free])]
+    every = dict.fromkeys([in_fixed_order(h, s) for s in (*free, *whole) if s.atom])
+    found = [s for s in every if is_legal(h, s, MATRICES)]
     for s in found:
         assert np.array_equal(run_in_ir(h, [a, b], s, MATRICES)[0], expected), s
-    assert len([s for s in found if s.atom]) > 2
-    assert {s.results for s in found} == ({"private", "global"} if terms > 512 else {"private"})
+    assert {(s.results, s.num_wg[2] > 1) for s in found} >= (
+        {("private", True), ("private", False), ("global", False)} if terms > 512 else {("private", False)}
+    )
 
 
 def test_copies_are_no_larger_than_those_of_any_order(device: Device) -> None:

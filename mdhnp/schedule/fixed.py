@@ -23,7 +23,8 @@ _BYTES = 64
 _REUSED = 16
 #: Terms of a chunk of sums of columns, if they are not too many chunks.
 _FEW = 32
-#: Bytes of a work-item's results that registers hold twice: of a chunk, and of all before.
+#: Bytes of a work-item's results that registers hold twice, of a chunk and of all before, beside an instruction's
+#: factors: 1000 x 1000 of float64 take 71 µs on an H200 instead of 94.
 _HELD = 256
 #: Work-items of a group, where the wanted schedule has as many: if the order leaves fewer, kept dimensions get more.
 _ITEMS = 128
@@ -95,8 +96,8 @@ def in_fixed_order(h: MdHom, s: Schedule) -> Schedule:
     if wanted.work_items > 1:
         s = _shared(h, o, s, wanted)
     size = prod(s.private_tile[d] for d in h.dims("cc")) * max([t.itemsize for t in h.scalar.dtypes])
-    few = o.chunks == 1 or apart or (s.work_items > 1 and size <= _HELD)
-    alone = o.compensated or s.num_wi[last] > 1 or (few and wanted.results != "global")
+    held = o.chunks == 1 or apart or (s.atom and size <= _HELD)
+    alone = o.compensated or s.num_wi[last] > 1 or (held and wanted.results != "global")
     s = replace(s, results="private" if alone else "global")
     waits = s.results == "global" and all([s.local_tile[d] == o.chunk[d] for d in combined])
     grown = prod(max(s.local_tile[d] // wanted.local_tile[d], 1) for d in combined) if _copies(h, s) else 1
