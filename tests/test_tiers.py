@@ -285,7 +285,7 @@ def test_calls_that_are_not_told_one_by_one_are_counted(contest: bool, monkeypat
     """Small ones are counted several at a time, but in a contest, whose samples they are."""
     if contest:
         decide(monkeypatch, contest=Counting)
-    a = np.ones((4, 4), np.float32)
+    a = np.ones((4, 4), np.float32, order="F")  # which is described at once
     mdhnp.matmul(a, a)
     background.wait()
     mdhnp.matmul(a, a)

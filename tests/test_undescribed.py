@@ -28,8 +28,9 @@ BRIEF = [
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget()
+    monkeypatch.setattr(undescribed, "WORTH", 1e3)  # however slow the machine is now
     with config(host="auto", tuning="off", fallback="numpy"):
         yield
     forget()
@@ -67,7 +68,6 @@ def test_they_are_described_once_that_is_worth_it(
     shapes: tuple[tuple[int, ...], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operands = arrays(shapes, "f4")
-    monkeypatch.setattr(undescribed, "WORTH", 1e3)
     for _ in range(40):
         found = mdhnp.einsum("ab,bc->ac", *operands)
     assert [type(plan) for plan in plans()] == [Undescribed]
@@ -96,7 +96,7 @@ def test_who_looks_on_sees_a_description() -> None:
         ("ab,bc->ac", ((6, 7), (7, 8)), {"memory_limit": 1 << 20}),
         ("ab,bc->ac", ((6, 1), (7, 8)), {}),
         ("ab,bc->ac", ((0, 7), (7, 8)), {}),
-        ("a,b,c,d->", ((6,), (7,), (7,), (8,)), {}),
+        ("ab,bc,cd->", ((200, 170), (170, 170), (170, 180)), {}),
         ("ab,bc->ac", ((600, 700), (700, 800)), {}),
     ],
 )
@@ -113,6 +113,16 @@ def test_another_memory_order_is_described() -> None:
     found = mdhnp.einsum("ab,bc->ac", np.asfortranarray(a), b.T)
     assert found.strides == np.einsum("ab,bc->ac", np.asfortranarray(a), b.T).strides
     assert not any([isinstance(plan, Undescribed) for plan in plans()])
+
+
+@pytest.mark.parametrize("shapes", [((6, 7), (7, 8)), ((7,), (7, 8)), ((6, 7), (7,)), ((7,), (7,))])
+def test_products_of_matrices_are_brief_too(shapes: tuple[tuple[int, ...], ...]) -> None:
+    operands = arrays(shapes, "f4")
+    for _ in range(3):
+        found, expected = mdhnp.matmul(*operands), np.matmul(*operands)
+        np.testing.assert_allclose(found, expected)
+        assert type(found) is type(expected)
+    assert [type(plan) for plan in plans()] == [Undescribed]
 
 
 @pytest.mark.parametrize("text", ["ab,bc->ad", "ab,bc->aa", "ab,b->a", "ab"])

@@ -151,6 +151,8 @@ def _undescribed(
     chosen = mode.decides != "measurements" or mode.memory_limit is not None or any([d.several for d in devices])
     if routine.brief is None or chosen or observe.blocks or config.debug:
         return None
+    if not all([a.flags.c_contiguous for a in arrays]):  # results of functions may lie as operands do
+        return None
     function = routine.brief(arrays, *given.what[1:])
     if function is None or seconds_by_numpy(function) >= WORTH:
         return None
@@ -160,7 +162,8 @@ def _undescribed(
         alike = tuple([as_strided(np.empty((), dtype), shape, strides) for dtype, shape, strides in layouts])
         planned = _planned(given._replace(operands=()), alike, devices, mode)
         assert not isinstance(planned, Described)  # OpenCL is not loaded for what takes so little
-        return store.replace(place[0], planned[0], place[1])
+        store.drop(place[0])
+        return store.keep(place[0], planned[0], place[1])
 
     made = Undescribed(routine.name, function, describe)
     return Entry(Start(made, made), None, None)

@@ -33,9 +33,9 @@ _CLEAR = 2.0
 #: A turn that was cut short after fewer samples is taken once more before it decides.
 _FEW = _ROUNDS[1][0]
 
-#: Seconds after a change that count for nothing, since kernels of some µs take twice as long until a runtime's other
+#: Seconds after a change that count for nothing, since kernels of some µs take a sixth longer until a runtime's other
 #: threads, which the first one wakes, sleep again; and seconds that the short calls of a sample take together.
-_AWAKE, _FILL = 9e-4, 3e-4
+_AWAKE, _FILL = 1.8e-3, 3e-4
 
 #: The part of its time that a plan is taken to lose while threads of another one take a core from it, until it is seen
 #: to lose more: where they take all of 16 cores it loses nine tenths.

@@ -7,7 +7,7 @@ scans ufuncs (`ufuncs.py`). It must not know devices.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, permutations, takewhile
+from itertools import combinations, takewhile
 from math import inf, prod
 from os import cpu_count
 from typing import Any, NamedTuple
@@ -106,12 +106,10 @@ def _suits_einsum(h: MdHom, text: str) -> bool:
     return row <= (ROW // 8 if dtype.kind == "c" else ROW)
 
 
-def einsum_function(
-    terms: Sequence[str], output: str, arrays: Sequence[npt.NDArray[Any]], *, all_at_once: bool
-) -> NumpyFunction | None:
+def einsum_function(terms: Sequence[str], output: str, arrays: Sequence[npt.NDArray[Any]]) -> NumpyFunction | None:
     """Return the function that computes an einsum of C-contiguous arrays, which takes less time than an MDH of it does.
 
-    None where there may be another one, or none, and of more than two operands that are to be multiplied all at once.
+    More than two are multiplied in pairs. None where there may be another function, or none.
     """
     sizes: dict[str, int] = {}
     pairs = [(c, n) for term, a in zip(terms, arrays, strict=True) for c, n in zip(term, a.shape, strict=True)]
@@ -121,18 +119,9 @@ def einsum_function(
     given = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
     text, result = f"{','.join(terms)}->{output}", _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
     h = _Einsum(given, (result,), prod(sizes.values()))
-    if len(terms) < 3:
-        return _matrix_product(h, text) or _by_einsum(h, text)
-    if len(terms) > 3 or all_at_once or dtype.char == "e":
-        return None
-    walked = min([_in_pairs(sizes, output, first, *others) for first, *others in permutations(terms)])
-    return _function(h, f'numpy.einsum("{text}")', _optimized(text), walked)
-
-
-def _in_pairs(sizes: Mapping[str, int], output: str, a: str, b: str, c: str) -> int:
-    """Return the points of a product of a product of the first two of three terms and the third one."""
-    each = {*a, *b}, {*a, *b}.intersection(output + c).union(c)
-    return sum([prod([sizes[label] for label in labels]) for labels in each])
+    if len(terms) > 2:
+        return None if dtype.char == "e" else _function(h, f'numpy.einsum("{text}")', _optimized(text), h.points)
+    return _matrix_product(h, text) or _by_einsum(h, text)
 
 
 def _optimized(text: str) -> Compute:

@@ -120,7 +120,7 @@ class Routine:
     convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
     #: Makes calls with sparse operands, from operands as given, then the other arguments.
     sparse: Callable[..., Any] | None = None
-    #: From what `describe` takes to NumPy's function for the same, in a tenth of the time; None where it cannot tell.
+    #: From C-contiguous arrays, else as `describe`, to NumPy's function for the same, in a tenth of the time; or None.
     brief: Callable[..., NumpyFunction | None] | None = None
 
 

@@ -95,11 +95,6 @@ class EntryStore:
             entry.owners = tuple([weakref.ref(owner, lambda _: self.drop(key)) for owner in owners])
             return entry
 
-    def replace(self, key: Hashable, entry: "Entry", epoch: int) -> "Entry":
-        """Keep an entry in place of the one that is kept."""
-        self.drop(key)
-        return self.keep(key, entry, epoch)
-
     def drop(self, key: Hashable) -> None:
         """Drop one entry; called by the garbage collector, so without the lock."""
         self.young.pop(key, None)

@@ -157,11 +157,10 @@ def _describe(
 
 
 def _brief(arrays: Sequence[Array], subscripts: str, optimize: Any, *others: Any) -> NumpyFunction | None:
-    """Give NumPy's function for a call without other arguments on arrays that are all C-contiguous."""
-    if others or "[" in subscripts or not all([a.flags.c_contiguous for a in arrays]):
+    """Give NumPy's function for a call without other arguments."""
+    if others or "[" in subscripts or not (len(arrays) < 3 or optimize in (True, "auto")):
         return None
-    terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
-    return einsum_function(terms, kept, arrays, all_at_once=optimize not in (True, "auto"))
+    return einsum_function(*parse(subscripts, tuple([a.ndim for a in arrays])), arrays)
 
 
 def _seen(memory: str, kept: str, results: int) -> Callable[[Any], Any] | None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.numpy_tier import NumpyFunction, einsum_function
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, fallback, output
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
@@ -294,6 +295,12 @@ def _describe(
     return Described(h, None if axes is None else take, give)
 
 
+def _brief(arrays: Sequence[Array], *others: Any) -> NumpyFunction | None:
+    """Give NumPy's function for a call of `matmul` without other arguments."""
+    terms, result = _labelled(_cores_of("matmul", [a.ndim for a in arrays]), [a.shape for a in arrays])
+    return None if others else einsum_function(terms, result, arrays)
+
+
 def _asked(
     shapes: Sequence[tuple[int, ...]],
     wanted: np.dtype[Any] | None = None,
@@ -315,7 +322,7 @@ def _asked(
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(
         name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"),
-        sparse_product(_asked) if name == "matmul" else None,
+        *((sparse_product(_asked), _brief) if name == "matmul" else ()),
     )
     for name in _CORES
 )  # fmt: skip
