@@ -32,13 +32,12 @@ _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield legal schedules as the cost model ranks them; the last one is the fallback."""
     access = AccessPattern(h)
-    found = _scans(access, caps) if h.dims("ps") else _ranked(access, caps)
+    if h.dims("ps"):
+        found = _scans(access, caps)
+    else:
+        found = _by_model(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
     yield from (s for s in found if is_legal(h, s, caps))
     yield fallback(h)
-
-
-def _ranked(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
-    yield from _by_model(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
 
 
 def _by_model(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -34,8 +34,9 @@ def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
     # The slowest unit: whole rounds of work-groups, each with the most points any group has.
     points = np.minimum(c.per_group * c.lt, c.extents)
     ragged = np.prod(points * c.wg / c.extents, axis=1)
-    compute = cycles / core.clock / busy * rounds * ragged
-    memory = _seconds_moving(c) / busy
+    copied, read = _seconds_moving(c)
+    # Nothing is computed while a copy waits for what it reads from afar; one that is turned has enough to do.
+    compute, memory = cycles / core.clock / busy * rounds * ragged + copied / busy, read / busy
     slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
     # Few work-groups a core wait for the slowest core; more of them level out.
     slower = slower * np.where(groups > 1, 1 + core.straggle * np.minimum(units / groups, 1) ** 2, 1.0)
@@ -102,15 +103,10 @@ def _vector_loads(c: Tiling, n: int) -> tuple[npt.NDArray[np.bool_], Floats]:
     lanes = c.vectors_along(access.depends[n])
     stride = c.of_vectors({d: abs(access.strides[n][d]) for d in access.depends[n]}, 0.0)
     stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
-    return lanes, np.where(lanes, _vector_load(c, stride, access.h.inputs[n].dtype.itemsize), 1.0)
-
-
-def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
-    """Load instructions of one vector: one, two with shuffles at stride 2, or one for each lane."""
-    lane = np.where(stride * itemsize < c.core.page, 1.5, c.core.scattered)
-    # Shuffles take the place of arithmetic, too.
+    # One load, two with shuffles at stride 2, which take the place of arithmetic, too, or one for each lane.
+    lane = np.where(stride * access.h.inputs[n].dtype.itemsize < c.core.page, 1.5, c.core.scattered)
     apart = np.where(stride == 2, 6 * c.registers, lane * c.width)
-    return np.where(stride <= 1, c.registers, apart)
+    return lanes, np.where(lanes, np.where(stride <= 1, c.registers, apart), 1.0)
 
 
 def _packed_stride(c: Tiling, n: int) -> Floats:
@@ -241,19 +237,22 @@ def _copies(c: Tiling) -> Floats:
             # A loop that moves the tile copies it anew, with all loops around it.
             times = np.where(moved & (count > 1), pending, times)
         size = access.tile_elements(n, c.lt)
-        unit = [d for d in access.depends[n] if access.contiguous(n, d)]
-        straight = c.vectors_along(d for d in unit if d in access.kept)
-        # Neighbours make rows longer than whole vectors, and their ends may lie outside of the array.
-        straight &= len(access.h.inputs[n].accesses) == 1
-        cycles = np.where(straight, c.core.copied[0], c.core.copied[1 if unit else 2])
+        near = any(access.contiguous(n, d) for d in access.depends[n])
+        cycles = np.where(_is_straight(c, n), c.core.copied[0], c.core.copied[1 if near else 2])
         total += np.where(c.packed[:, n], times * (size * cycles + 30), 0.0)
     return total
 
 
-def _seconds_moving(c: Tiling) -> Floats:
-    """Return the time in which one core moves what the caches cannot keep, in seconds."""
+def _is_straight(c: Tiling, n: int) -> npt.NDArray[np.bool_]:
+    """Whether an input is copied in whole vectors: neighbours, whose rows are longer, end outside of the array."""
+    along = c.vectors_along(d for d in c.access.kept if c.access.contiguous(n, d))
+    return c.packed[:, n] & along & (len(c.access.h.inputs[n].accesses) == 1)
+
+
+def _seconds_moving(c: Tiling) -> tuple[Floats, Floats]:
+    """Return the time in which one core moves what the caches cannot keep: to plain copies from afar, and all else."""
     access, caps = c.access, c.caps
-    total = np.zeros(len(c.pt))
+    copied, total = np.zeros(len(c.pt)), np.zeros(len(c.pt))
     for n, view in enumerate(access.h.inputs):
         size = view.span_bytes
         again, pending = np.ones(len(total)), np.ones(len(total))
@@ -267,9 +266,10 @@ def _seconds_moving(c: Tiling) -> Floats:
         run = np.where(c.packed[:, n], run, np.minimum(run, _followed(c, n)))
         pages = _apart(c, view, access.strides[n]) > c.core.pages
         waste = _waste(c, run * view.dtype.itemsize, size, np.where(pages, 2.0 * c.core.gap, c.core.gap))
-        total += size * again * waste / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
-        total += size * again * (_walks(c, n) - 1) / c.core.shared_cache
-        total += size * _rows_again(c, n) / c.core.rows_again
+        moving = size * again * waste / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
+        copied += np.where(_is_straight(c, n) & (size > caps.l2), moving, 0.0)
+        again = again * (_walks(c, n) - 1) / c.core.shared_cache + _rows_again(c, n) / c.core.rows_again
+        total += moving + size * again
     passes = np.where(c.results == GLOBAL, product(c.tiles, access.combined), 1.0)
     for view in access.h.outputs:
         size = view.span_bytes
@@ -284,7 +284,7 @@ def _seconds_moving(c: Tiling) -> Floats:
         if size > 8 * caps.l2:
             waste = waste * np.where(_streams(c, view.dtype.itemsize), c.core.streams, 1.0)
         total += size * waste * (2 * times - 0.5) / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
-    return total
+    return copied, total - copied
 
 
 def _walks(c: Tiling, n: int) -> Floats:
