@@ -34,7 +34,7 @@ _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
 _POOL = 200
 _EXPLORE = 0.1
 #: How many times as likely as all kinds of variants together other sizes are, as long as neither has won anything.
-_SIZES = 3.0
+_SIZES = 8.0
 #: What a proposal must take of the time of the fastest before to have won.
 _WON = 0.99
 #: What a schedule that failed counts as, relative to the slowest that worked.
