@@ -15,6 +15,7 @@ from test_tuning_search import CAPS, GPU, gemm, stages
 import mdhnp
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.programs import build
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
@@ -31,6 +32,8 @@ from mdhnp.tuning import (
     parameter,
     space,
 )
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.search.described import SpaceSearch
 
 TECHNIQUES: list[Any] = [Exhaustive, RandomSearch, SimulatedAnnealing, DifferentialEvolution, ModelGuided]
@@ -149,6 +152,32 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
             assert len(mdhnp.tune(calls=calls, space=one, **how)) == 1
     with pytest.raises(ValueError, match="'num_wg_3' is none of"):
         mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
+
+
+def test_the_objective_decides(device: Device) -> None:
+    """By its own measure; what calls run is what was found, and what the cache keeps are times."""
+    a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
+    every = space(parameter("private_tile_0", [1, 2, 4, 8]))
+    how: dict[str, Any] = {"space": every, "technique": Exhaustive, "abort": duration(60), "budget": 60.0}
+
+    def size(s: Schedule) -> int:
+        source = mdhnp.explain(mdhnp.matmul, a, b, schedule=s).source
+        return len(build(device, source, keep=False).binaries[0])
+
+    with mdhnp.config(host="never"):
+        (small,) = mdhnp.tune(mdhnp.matmul, a, b, objective="code_size", progress=False, **how)
+        sizes = {m.schedule: size(m.schedule) for m in small.measurements if m.status == "ok"}
+        assert len(sizes) > 2 and (small.cost, small.default_cost) == (min(sizes.values()), next(iter(sizes.values())))
+        assert sizes[small.schedule] == small.cost and "cost" in str(small)
+        assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (small.schedule,)
+        worst = lambda time, code_size: (time > 10, -code_size)  # noqa: E731
+        (large,) = mdhnp.tune(mdhnp.matmul, a, b, objective=worst, progress=False, **how)
+        assert large.cost == (0.0, -max(sizes.values()))
+        assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (large.schedule,) != (small.schedule,)
+    kept = cache().measurements(key_of(small.mdhom, device))
+    assert kept and all([m.seconds is None or m.seconds < 10 for m in kept])
+    with pytest.raises(ValueError, match=r"^tune: objective: takes time, energy, code_size, or a function of these"):
+        mdhnp.tune(mdhnp.matmul, a, b, objective="speed")
 
 
 @pytest.mark.parametrize("given", [{"space": 3}, {"space": {"local_tile_0": [1]}}, {"technique": "random"}])

@@ -12,9 +12,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from mdhnp.mdh import canonical, md_hom, pw
 from mdhnp.runtime.devices import Device
+from mdhnp.schedule.default import default
 from mdhnp.tuning import evaluations, kernel, parameter, space, tune
 from mdhnp.tuning.measure import energy
+from mdhnp.tuning.measure.bench import Bench, TuningTask
 
 CPU = cast(Device, SimpleNamespace(kind="cpu", runtime="intel", name="Xeon"))
 PLACE = SimpleNamespace(pci_domain_id_nv=1, pci_bus_id_nv=0x8D, pci_slot_id_nv=0x14)
@@ -136,6 +139,18 @@ def test_a_kernel_is_tuned_for_energy(device: Device, monkeypatch: pytest.Monkey
     joules, seconds = found.cost
     assert joules >= 0.9 * 3 * seconds > 0, "launches one after the other take their time at least"
     assert joules < 0.02, "that of one launch, not of those that are counted together"
+
+
+def test_the_energy_of_a_call_is_that_of_one_of_many(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    watts = energy.EnergyCounters(lambda: [int(3e6 * time.perf_counter())], [1 << 62], 1e-6)
+    monkeypatch.setattr(energy, "_board", lambda device: watts)
+    monkeypatch.setattr(energy, "_packages", lambda device: watts)
+    h = canonical(md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(*[np.ones(1 << 12)] * 2))
+    bench = Bench(TuningTask(h, device.identity, default(h, device.caps)))
+    seconds = bench.measure(default(h, device.caps), None).seconds
+    assert seconds is not None
+    found = bench.measured(default(h, device.caps), ("energy", "code_size"), seconds)
+    assert found["time"] == seconds and 0 < found["energy"] < 0.02 and found["code_size"] > 100
 
 
 def test_kernels_say_at_once_that_energy_is_not_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

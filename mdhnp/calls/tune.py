@@ -11,7 +11,7 @@ from mdhnp.calls.prepare import BY_KERNELS, requests_of, settle
 from mdhnp.calls.request import Request
 from mdhnp.calls.rewritings import name_of, trying
 from mdhnp.calls.store import forget
-from mdhnp.documentation import public
+from mdhnp.documentation import ARGUMENTS, public, raise_named
 from mdhnp.fusion.rewrite import rewritings
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, find_device
@@ -22,6 +22,7 @@ from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
+from mdhnp.tuning.measure.objective import Objective
 from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, by_turns, is_faster
 from mdhnp.tuning.search.abort import Abort
 from mdhnp.tuning.search.described import SpaceSearch
@@ -52,6 +53,7 @@ class Tuning:
         abort: Abort | None = None,
         space: Space | None = None,
         technique: Any = None,
+        objective: Any = "time",
     ) -> None:
         self.found: dict[Key, Tuned] = {}
         self.claimed: list[Computation] = []  # stages that another process was tuning
@@ -62,9 +64,13 @@ class Tuning:
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
-        steered = space is not None or technique is not None
+        try:
+            self._objective = Objective(objective)
+        except ARGUMENTS as error:
+            raise_named("tune", error)
+        steered = space is not None or technique is not None or not self._objective.is_time
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
-        self._how = budget, evaluations, seed, progress, beside, abort, described
+        self._how = budget, evaluations, seed, progress, beside, abort, described, self._objective
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy."""
@@ -98,7 +104,7 @@ class Tuning:
         for key in self.found:
             families.setdefault((key.family, self.keys[key]), []).append(key)
         for (_, device), keys in families.items():
-            if len(keys) > 1 and not self._stopped:
+            if len(keys) > 1 and not self._stopped and self._objective.is_time:
                 shared = share([self.found[key] for key in keys], device, self._how[0], self._how[2])
                 self.found |= zip(keys, shared, strict=True)
 
@@ -196,15 +202,18 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     "input, as ``local_tile_0``. What has none is as in the default schedule, or suits the rest. Stages of which that "
     "describes no legal schedule are left as they are, with a RuntimeWarning. By default all schedules.",
     technique="callable, optional: What proposes schedules, as :func:`mdhnp.tuning.tune` takes it. By default the cost "
-    "model and what was measured do, and of a `space` :class:`mdhnp.tuning.ModelGuided`.",
+    "model and what was measured do, and of a `space`, or for another objective than the time, "
+    ":class:`mdhnp.tuning.ModelGuided`.",
+    objective='str or callable: What is to be small of each kernel, as :func:`mdhnp.tuning.kernel` takes it; "time" is '
+    "that of whole calls. Of `calls` what is found for another one is not shared by sizes near to theirs.",
     returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
     "at this moment, and none where kernels compute nothing of the call.",
     raises={
         "TypeError": "If there is no function, or `calls` beside one, or `space`, `technique` or `abort` is none.",
-        "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, or "
-        "another process is tuning all stages at this moment.",
+        "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, the "
+        "energy is asked for and not told, or another process is tuning all stages at this moment.",
         "ValueError": "If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named "
-        "twice; if `space` describes no legal schedule of any stage.",
+        "twice; if `space` describes no legal schedule of any stage, or `objective` is none.",
         "NoDeviceError": "If one of `devices` does not exist.",
     },
     notes="Candidates are built and run in processes of their own, on random arrays of their own; one that fails, "
@@ -229,6 +238,7 @@ def tune(
     abort: Any = None,
     space: Any = None,
     technique: Any = None,
+    objective: Any = "time",
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
     each = _calls(function, args, kwargs, calls, sizes, draws, seed)
@@ -239,7 +249,7 @@ def tune(
     if technique is not None and not callable(technique):
         raise TypeError(f"tune: technique: takes one as mdhnp.tuning.RandomSearch, not {technique!r:.80}")
     team = _equal(devices) if devices is not None else ()
-    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique)
+    tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique, objective)
     with use(team[0]) if team else nullcontext():
         try:
             for call in each:

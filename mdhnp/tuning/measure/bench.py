@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement, Status
 from mdhnp.tuning.measure.check import drawn, is_close
+from mdhnp.tuning.measure.objective import measured
 from mdhnp.tuning.measure.turns import by_turns
 
 Array = npt.NDArray[Any]
@@ -158,6 +159,11 @@ class Bench:
     def turns(self, schedules: Sequence[Schedule], rounds: int, seconds: float) -> list[list[float]]:
         """Give the seconds of a call by each schedule, as :func:`mdhnp.tuning.measure.turns.by_turns` does."""
         return by_turns([partial(self._in_a_row, self._plan(s)) for s in schedules], rounds, seconds)
+
+    def measured(self, schedule: Schedule, wanted: Sequence[str], seconds: float) -> dict[str, float]:
+        """Give all that an objective wants of a schedule that was measured, which takes so many seconds."""
+        plan, size = self._plan(schedule), lambda: len(cast(bytes, self.compile(schedule)))
+        return measured(wanted, self.device, seconds, partial(self._in_a_row, plan), size)
 
     def _again(self, plan: Executable, runs: int, *, searching: bool) -> float | None:
         """Time a plan by turns with another, in whose place it comes if it is found much faster; None for no runs."""

@@ -5,6 +5,7 @@ arrays, or never ends, does so here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.tuning.measure.bench import runs_after
 from mdhnp.tuning.measure.check import is_close
-from mdhnp.tuning.measure.energy import EnergyCounters, energy_counters
+from mdhnp.tuning.measure.objective import Objective, measured
 from mdhnp.tuning.search.own import InvalidConfiguration
 from mdhnp.tuning.search.parameters import Configuration, applied, arguments_of
 
@@ -29,16 +30,6 @@ Size = int | Sequence[int] | Callable[..., int | Sequence[int]]
 
 #: A kernel that takes so many times as long as the fastest one before it is not timed again.
 _CUT_OFF = 2.0
-#: Seconds that launches take together between two looks at the energy, and the most launches. A look takes 4 ms on an
-#: H200 (NVML, driver 580), and what the board takes meanwhile is counted, too.
-_TOGETHER, _MOST = 2e-2, 1000
-
-#: What a cost may be made of, and the cost of one of these alone.
-_ALONE: dict[str, Callable[..., Any]] = {
-    "time": lambda time: time,
-    "energy": lambda energy: energy,
-    "code_size": lambda code_size: code_size,
-}
 
 
 class _Launch(NamedTuple):
@@ -77,12 +68,11 @@ class TunedKernel:
         arguments: Sequence[Any],
         sizes: tuple[Size, Size | None],
         reference: Sequence[NDArray] | None,
-        objective: Callable[..., Any],
+        objective: Objective,
         device: Device,
     ) -> None:
+        objective.require_counters(device)
         self.device, self._objective = device, objective
-        self._wanted = arguments_of(objective, "objective")
-        self._counter = energy_counters(device) if "energy" in self._wanted else None
         self._source, self._name, self._sizes = source, name, sizes
         self._queue = device.queue_of("profiling")
         self._arrays = [a if isinstance(a, np.generic) else np.array(a, order="C") for a in arguments]
@@ -110,14 +100,11 @@ class TunedKernel:
             self._put()
             first = self._run(launch)
             self._compare(self._got())
-            measured = {"time": self._seconds(launch, first)}
-            if self._counter is not None:
-                measured["energy"] = self._joules(self._counter, launch, measured["time"])
-            if "code_size" in self._wanted:
-                measured["code_size"] = len(launch.program.binaries[0])
+            run, size = partial(self._run, launch), lambda: len(launch.program.binaries[0])
+            found = measured(self._objective.wanted, self.device, self._seconds(launch, first), run, size)
         except (BuildError, LaunchError, MemoryError) as error:
             raise InvalidConfiguration(str(error)) from error
-        return self._objective(**{name: measured[name] for name in self._wanted})
+        return self._objective(found)
 
     def _seconds(self, launch: _Launch, first: float) -> float:
         """Give the seconds of a launch, of which the first took so many."""
@@ -126,11 +113,6 @@ class TunedKernel:
         seconds = median([self._run(launch) for _ in range(runs_after(first, in_a_row=False))] or [first])
         self._fastest = min(self._fastest, seconds)
         return seconds
-
-    def _joules(self, counter: EnergyCounters, launch: _Launch, seconds: float) -> float:
-        """Give the joules of a launch that takes so many seconds."""
-        count = min(max(round(_TOGETHER / max(seconds, 1e-6)), 1), _MOST)
-        return counter.joules(lambda: self._run(launch, count)) / count
 
     def _launch(self, configuration: Configuration) -> _Launch:
         every, group = (_size(size, configuration) for size in self._sizes)
@@ -241,10 +223,7 @@ def kernel(
     if reference is not None and len(reference) != arrays:
         raise ValueError(f"reference: {len(reference)} arrays for the {arrays} among the arguments")
     where = default_device() if device is None else find_device(device)
-    cost = objective if callable(objective) else _ALONE.get(objective) if isinstance(objective, str) else None
-    if cost is None or not {*arguments_of(cost, "objective")} <= _ALONE.keys():
-        raise ValueError(f"objective: takes {', '.join(_ALONE)}, or a function of these, not {objective!r}")
-    return TunedKernel(source, name, arguments, (global_size, local_size), reference, cost, where)
+    return TunedKernel(source, name, arguments, (global_size, local_size), reference, Objective(objective), where)
 
 
 def _size(size: Size | None, configuration: Configuration) -> tuple[int, ...] | None:

@@ -69,6 +69,11 @@ class Worker:
             found = self._ask(schedules[0], limit, "turns", schedules, rounds, seconds)
         return found if isinstance(found, list) else [[] for _ in schedules]
 
+    def measured(self, schedule: Schedule, wanted: Sequence[str], seconds: float) -> dict[str, float] | Measurement:
+        """Give what an objective wants of a schedule that takes so many seconds, or how that failed."""
+        found: dict[str, float] | Measurement = self._ask(schedule, _START, "measured", schedule, wanted, seconds)
+        return found
+
     def compile(self, schedule: Schedule) -> bytes | Measurement:
         """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
         found: bytes | Measurement = self._ask(schedule, self._limit, "compile", schedule)
@@ -186,6 +191,10 @@ class Team:
         each = list(dict.fromkeys(schedules))
         found = self._workers[0].turns(each, rounds, seconds) if seconds > 0 else [[] for _ in each]
         return dict(zip(each, found, strict=True))
+
+    def measured(self, schedule: Schedule, wanted: Sequence[str], seconds: float) -> dict[str, float] | Measurement:
+        """Give what an objective wants of a schedule on the first device, as :meth:`Worker.measured` does."""
+        return self._workers[0].measured(schedule, wanted, seconds)
 
     def _compile(self, schedule: Schedule) -> bytes | Measurement:
         """Compile by a process that has nothing to do; there are as many threads as such processes."""

@@ -157,31 +157,31 @@ class _Search:
         return () if known is None else (self._number(known),)
 
     def _progress(self) -> SearchProgress:
-        best = None if self._best is None else _scalar(self._best.cost)
+        best = None if self._best is None else scalar(self._best.cost)
         seconds = time.perf_counter() - self._begin
-        return SearchProgress(seconds, len(self._known), self._stalled, _scalar(self._first), best)
+        return SearchProgress(seconds, len(self._known), self._stalled, scalar(self._first), best)
 
     def _evaluated(self, configuration: Configuration) -> Evaluation:
         """Give what a configuration costs; one that is known is not evaluated again."""
         key = tuple(configuration.values())
         if key not in self._known:
             try:
-                cost, message = _checked(self._cost(dict(configuration))), ""
+                cost, message = checked(self._cost(dict(configuration))), ""
             except InvalidConfiguration as error:
                 cost, message = None, str(error)
             found = self._known[key] = Evaluation(configuration, cost, message)
             self._stalled += 1
             self._first = cost if self._first is None else self._first
-            if cost is not None and (self._best is None or _tuple(cost) < _tuple(self._best.cost)):
+            if cost is not None and (self._best is None or as_tuple(cost) < as_tuple(self._best.cost)):
                 self._best, self._stalled = found, 0
         return self._known[key]
 
     def _number(self, evaluation: Evaluation) -> float | None:
-        return _scalar(evaluation.cost)
+        return scalar(evaluation.cost)
 
 
-def _checked(cost: Any) -> Cost:
-    each = _tuple(cost)
+def checked(cost: Any) -> Cost:
+    each = as_tuple(cost)
     if not each or not all(isinstance(c, int | float) or hasattr(c, "__float__") for c in each):
         raise TypeError(f"cost: gave {cost!r}, which is no number nor a tuple of numbers")
     numbers = tuple(map(float, each))
@@ -190,10 +190,10 @@ def _checked(cost: Any) -> Cost:
     return numbers if isinstance(cost, tuple) else numbers[0]
 
 
-def _tuple(cost: Any) -> tuple[Any, ...]:
+def as_tuple(cost: Any) -> tuple[Any, ...]:
     return cost if isinstance(cost, tuple) else (cost,)
 
 
-def _scalar(cost: Cost | None) -> float | None:
+def scalar(cost: Cost | None) -> float | None:
     """Give the number by which techniques and conditions know a cost."""
-    return None if cost is None else float(_tuple(cost)[0])
+    return None if cost is None else float(as_tuple(cost)[0])

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from statistics import median
+from typing import Any
 
 from mdhnp.documentation import public
 from mdhnp.mdh import Computation
@@ -27,10 +28,12 @@ from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import BestSchedule, Measurement
 from mdhnp.tuning.lookup import family_schedule, key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
+from mdhnp.tuning.measure.objective import Objective
 from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
 from mdhnp.tuning.search.described import SpaceSearch
+from mdhnp.tuning.search.own import Cost, as_tuple, checked, scalar
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
@@ -52,7 +55,9 @@ _searcher: int | None = None
 
 #: Makes the search of a stage in a user's space, of the stage, the device, the first schedule and a seed.
 _Described = Callable[[Computation, DeviceCaps, Schedule, int], SpaceSearch]
-_Report = Callable[[int, tuple[Schedule, float] | None], None]
+_Report = Callable[[int, str], None]
+
+TIME = Objective("time")
 
 
 @public(
@@ -64,6 +69,9 @@ _Report = Callable[[int, tuple[Schedule, float] | None], None]
     default_seconds="",
     measurements="tuple of Measurement: Everything measured, in order.",
     family_seconds="float or None: Of a call by what sizes near to this one use, where several were tuned together.",
+    cost="float or tuple of float, or None: Of both schedules, what `objective` makes of them; None where that is the "
+    "time.",
+    default_cost="",
 )
 @dataclass(frozen=True)
 class Tuned:
@@ -75,11 +83,14 @@ class Tuned:
     default_seconds: float
     measurements: tuple[Measurement, ...]
     family_seconds: float | None = None
+    cost: Any = None
+    default_cost: Any = None
 
     def __str__(self) -> str:
         ratio = self.default_seconds / self.seconds
+        cost = "" if self.cost is None else f"cost {self.cost}, of the default schedule {self.default_cost}: "
         said = (
-            f"{self.mdhom}: {self.seconds * 1e6:.1f} µs, {ratio:.2f} times as fast as the default schedule, "
+            f"{self.mdhom}: {cost}{self.seconds * 1e6:.1f} µs, {ratio:.2f} times as fast as the default schedule, "
             f"after {len(self.measurements)} measurements"
         )
         return said if self.family_seconds is None else f"{said}; {self.family_seconds * 1e6:.1f} µs by the family's"
@@ -120,23 +131,26 @@ def tune_stage(
     beside: Sequence[Device] = (),
     abort: Abort | None = None,
     described: _Described | None = None,
+    objective: Objective = TIME,
 ) -> tuple[Tuned | None, bool]:
     """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
 
     Takes what :func:`mdhnp.tune` takes, devices equal to `device` that measure `beside` it, and what searches a space
-    that is `described`; no number of evaluations means as many as there is time for. By default a progress bar is shown
-    by the main thread on a terminal. Gives what that brought, None where another one holds the claim, and whether the
-    user stopped it.
+    that is `described`, or for another objective than the time; no number of evaluations means as many as there is time
+    for. By default a progress bar is shown by the main thread on a terminal. Gives what that brought, None where
+    another one holds the claim, and whether the user stopped it.
     """
     if progress is None:
         progress = sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+    objective.require_counters(device)
     known, key = cache(), key_of(h, device)
     owner = known.claim(key)
     if owner is None:
         return None, False
     try:
         team = team_of(h, (device, *beside), budget, seed)
-        return _Tuning(h, device, known, owner, budget, evaluations, seed, abort, described).run(team, progress)
+        made = _Tuning(h, device, known, owner, budget, evaluations, seed, abort, described, objective)
+        return made.run(team, progress)
     finally:
         known.release(key, owner)
 
@@ -162,7 +176,7 @@ class _Tuning:
 
     def __init__(
         self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None,
-        seed: int, abort: Abort | None, described: _Described | None,
+        seed: int, abort: Abort | None, described: _Described | None, objective: Objective,
     ) -> None:  # fmt: skip
         self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
         key = self._key = key_of(h, device)
@@ -178,6 +192,9 @@ class _Tuning:
         self._used = tuned_for(h, device) or shared or start
         self._start = start
         self._made: list[Measurement] = []
+        self._objective = objective
+        #: What those cost that worked, in order.
+        self._costs: dict[Schedule, Cost] = {}
         self._asked = 0
         self._end = math.inf
         limits = [duration(budget), abort, None if most is None else evaluations(most)]
@@ -195,7 +212,10 @@ class _Tuning:
                     raise
                 stopped = True  # the user has had enough of searching; what was found counts if it is faster
             try:
-                best, seconds, default_seconds = self._final(team, hurried=stopped)
+                if self._objective.is_time:
+                    best, seconds, default_seconds = self._final(team, hurried=stopped)
+                else:
+                    best, seconds, default_seconds = self._cheapest(team)
             except KeyboardInterrupt:  # enough of this, too: all stays as it was
                 told = self._told()
                 seconds = told.get(self._used) or told[self._search.finalists(1)[0]]
@@ -209,7 +229,8 @@ class _Tuning:
         return self._tuned(best, seconds, default_seconds), stopped
 
     def _tuned(self, schedule: Schedule, seconds: float, default_seconds: float) -> Tuned:
-        return Tuned(self._h, schedule, seconds, default_seconds, tuple(self._made))
+        costs = () if self._objective.is_time else (self._costs.get(schedule), self._costs.get(self._start))
+        return Tuned(self._h, schedule, seconds, default_seconds, tuple(self._made), None, *costs)
 
     def _told(self) -> dict[Schedule, float]:
         return {m.schedule: m.seconds for m in self._made if m.seconds is not None}
@@ -220,25 +241,45 @@ class _Tuning:
         while candidates:
             ahead = self._ask(len(team)) if team.overlaps else []
             team.begin(ahead)
-            fastest = self._search.best[1] if self._search.best else None
+            fastest = min(self._told().values(), default=None)
             try:
-                for each in team.measure(candidates, fastest):
+                # A slow one may be the best by another objective.
+                for each in team.measure(candidates, fastest if self._objective.is_time else None):
                     self._known.record(self._key, each)
                     self._known.claim(self._key, self._owner)  # renews it
                     self._made.append(each)
-                    self._search.tell(each.schedule, each.seconds)
+                    self._search.tell(each.schedule, scalar(self._cost(team, each)))
                     if team.serial and self._is_late():
                         break  # what is compiled is left
             except WorkerError:
                 if fastest is None:
                     raise
                 return
-            report(len(self._made), self._search.best)
+            report(len(self._made), self._shown())
             if self._end == math.inf:  # processes start, and drivers load, until something is measured
                 self._end = time.monotonic() + self._budget
             if self._is_late():
                 return
             candidates = ahead or self._ask(len(team))
+
+    def _cost(self, team: Team, made: Measurement) -> Cost | None:
+        """Give what a schedule costs that was measured, and keep it; None if it cannot be used."""
+        if made.seconds is None:
+            return None
+        known: dict[str, float] | Measurement = {"time": made.seconds}
+        if {*self._objective.wanted} - {"time"}:
+            known = team.measured(made.schedule, self._objective.wanted, made.seconds)
+        if isinstance(known, Measurement):
+            return None
+        cost = self._costs[made.schedule] = checked(self._objective(known))
+        return cost
+
+    def _shown(self) -> str:
+        """Say what the best one costs so far."""
+        if not self._costs:
+            return ""
+        least = min(self._costs.values(), key=as_tuple)
+        return f"best {least * 1e6:.1f} µs" if self._objective.is_time else f"best {least}"
 
     def _ask(self, count: int) -> list[Schedule]:
         """Candidates, as many as wanted and allowed and there are."""
@@ -253,19 +294,36 @@ class _Tuning:
     def _progress(self, count: int, ahead: float = 0.0) -> SearchProgress:
         """How far the search will be with so many candidates, after some seconds more."""
         seconds = 0.0 if self._end == math.inf else time.monotonic() + ahead - (self._end - self._budget)
-        worked = [m.seconds for m in self._made if m.seconds is not None]
-        stalled = len(worked) - 1 - worked.index(min(worked)) if worked else 0
-        return SearchProgress(seconds, count, stalled, worked[0] if worked else None, min(worked, default=None))
+        costs = [*map(as_tuple, self._costs.values())]
+        stalled = len(costs) - 1 - costs.index(min(costs)) if costs else 0
+        return SearchProgress(seconds, count, stalled, costs[0][0] if costs else None, min(costs)[0] if costs else None)
 
     def _is_late(self) -> bool:
         """Whether the search is to end, as where one more candidate and the final take longer than there is time.
 
         A candidate is run once to be checked, and once to be timed.
         """
-        best = self._search.best[1] if self._search.best else 0.0
+        best = min(self._told().values(), default=0.0)
         whole = 2 * (_FINALISTS * _HEATS + 2 * ROUNDS) * max(best, TURN)  # each turn after a call that does not count
         reserve = min(max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best)), whole)
         return self._abort.reached(self._progress(len(self._made), 2 * best + reserve))
+
+    def _cheapest(self, team: Team) -> tuple[Schedule, float, float]:
+        """Give the schedule of the least cost, that in use where it costs no more; its seconds, and the default's."""
+        told = self._told()
+        if self._used not in told:
+            with suppress(WorkerError):
+                for each in team.measure([self._used], None):
+                    self._cost(team, each)
+                    told |= {each.schedule: each.seconds} if each.seconds is not None else {}
+        if not self._costs:
+            raise self._nothing()
+        best = min(self._costs, key=lambda s: (as_tuple(self._costs[s]), s != self._used))
+        return best, told[best], told.get(self._start, told[best])
+
+    def _nothing(self) -> RuntimeError:
+        message = self._made[0].message if self._made else ""
+        return RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
 
     def _final(self, team: Team, *, hurried: bool) -> tuple[Schedule, float, float]:
         """Give the schedule that calls are to use, its seconds, and the default's.
@@ -275,8 +333,7 @@ class _Tuning:
         """
         used, start, left = self._used, self._start, self._search.finalists(_FINALISTS)
         if not left:
-            message = self._made[0].message if self._made else ""
-            raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
+            raise self._nothing()
         told = self._told()
         if used not in told:
             with suppress(WorkerError):
@@ -303,7 +360,7 @@ class _Tuning:
 def _bar(show: bool, most: int | None, h: Computation) -> Iterator[_Report]:
     """A progress bar on standard error, or nothing."""
     if not show:
-        yield lambda count, best: None
+        yield lambda count, said: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -314,7 +371,7 @@ def _bar(show: bool, most: int | None, h: Computation) -> Iterator[_Report]:
     ) as bar:  # fmt: skip
         task = bar.add_task("tuning", total=most, best="")
 
-        def report(count: int, best: tuple[Schedule, float] | None) -> None:
-            bar.update(task, completed=count, best=f"best {best[1] * 1e6:.1f} µs" if best else "")
+        def report(count: int, said: str) -> None:
+            bar.update(task, completed=count, best=said)
 
         yield report
