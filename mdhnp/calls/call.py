@@ -157,10 +157,11 @@ def _undescribed(
     if function is None or seconds_by_numpy(function) >= WORTH:
         return None
     layouts = [(a.dtype, a.shape, a.strides) for a in arrays]
+    kept = given._replace(operands=())  # an entry keeps nobody's arrays
 
     def describe() -> Entry:
         alike = tuple([as_strided(np.empty((), dtype), shape, strides) for dtype, shape, strides in layouts])
-        planned = _planned(given._replace(operands=()), alike, devices, mode)
+        planned = _planned(kept, alike, devices, mode)
         assert not isinstance(planned, Described)  # OpenCL is not loaded for what takes so little
         store.drop(place[0])
         return store.keep(place[0], planned[0], place[1])

@@ -63,10 +63,21 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     return operator, exchanged, in_place
 
 
+def _unary(name: str) -> Callable[..., Any]:
+    def operator(self: Array) -> Any:
+        return getattr(package(), name)(self)
+
+    return _told(name, operator)
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
         return getattr(package(), name)(self, *others, **options)
 
+    return _told(name, method)
+
+
+def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     method.__name__ = name
     method.__doc__ = f"Call :func:`mdhnp.{name}` with the array, and with arguments as it takes them after it."
     return repeatable(numbers=name in _OF_NUMBERS)(method)
@@ -346,7 +357,7 @@ _SAME = """
 """
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
-_made |= {f"__{name}__": _method(function) for name, function in _UNARY.items()}
+_made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}
 _made |= {f"__{name}__": _binary(function)[0] for name, function in _COMPARISONS.items()}
 for _name, _function in _BINARY.items():
     _made |= zip((f"__{_name}__", f"__r{_name}__", f"__i{_name}__"), _binary(_function), strict=True)
