@@ -7,7 +7,7 @@ more than two dictionaries are asked.
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -100,24 +100,15 @@ for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get
 _changing = process.lock()
 
 
-class _Block(AbstractContextManager["Config"]):
-    """What a `with config(...)` block sets in this thread or task, over what blocks around it and the process have."""
+class _Block:
+    """What `with config(...)` blocks set in this thread or task, over what the process has."""
 
-    __slots__ = ("_config", "_mode", "_process", "_token", "changes")
+    __slots__ = ("_mode", "_process", "changes", "outer")
 
-    def __init__(self, owner: "Config", changes: Mapping[str, Any]) -> None:
-        self._config, self.changes = owner, changes
+    def __init__(self, changes: Mapping[str, Any], outer: "_Block | None") -> None:
+        self.changes: Mapping[str, Any] = changes if outer is None else {**outer.changes, **changes}
+        self.outer = outer
         self._process: Mapping[str, Any] | None = None
-
-    def __enter__(self) -> "Config":
-        outer = inside.get()
-        if outer is not None:
-            self.changes = {**outer.changes, **self.changes}
-        self._token = inside.set(self)
-        return self._config
-
-    def __exit__(self, *error: object) -> None:
-        inside.reset(self._token)
 
     def mode(self, process: Mapping[str, Any]) -> Mode:
         if self._process is not process:
@@ -128,6 +119,22 @@ class _Block(AbstractContextManager["Config"]):
 
 #: What blocks set in this thread or task; None outside of any.
 inside: ContextVar[_Block | None] = ContextVar("mdhnp_config", default=None)
+
+
+class _Changing(ContextDecorator):
+    """What `config(...)` gives: enters a block, as often as one likes, also by several threads at once."""
+
+    def __init__(self, owner: "Config", changes: Mapping[str, Any]) -> None:
+        self._owner, self._changes = owner, changes
+
+    def __enter__(self) -> "Config":
+        inside.set(_Block(self._changes, inside.get()))
+        return self._owner
+
+    def __exit__(self, *error: object) -> None:
+        block = inside.get()
+        assert block is not None, "blocks end in the thread and task in which they began"
+        inside.set(block.outer)
 
 
 def _setting(name: str, what: str) -> Any:
@@ -274,16 +281,16 @@ class Config:
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"
 
-    def __call__(self, **changes: Any) -> AbstractContextManager["Config"]:
+    def __call__(self, **changes: Any) -> _Changing:
         """Change settings inside a ``with`` block."""
         for name in changes:
             if name not in _DEFAULTS:
                 raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
         return self.block("config", changes)
 
-    def block(self, where: str, changes: Mapping[str, Any]) -> AbstractContextManager["Config"]:
+    def block(self, where: str, changes: Mapping[str, Any]) -> _Changing:
         """Change settings inside a ``with`` block; `where`, for errors, is who says so."""
-        return _Block(self, {name: _checked(name, value, f"{where}: {name}") for name, value in changes.items()})
+        return _Changing(self, {name: _checked(name, value, f"{where}: {name}") for name, value in changes.items()})
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

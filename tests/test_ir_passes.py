@@ -320,5 +320,5 @@ def test_what_is_known_of_indices() -> None:
 
 
 def test_loops_of_pipelines_have_names_that_no_dimension_has() -> None:
-    names = {var.stem for var in (pipeline._FILLED, pipeline._ROUND)}
+    names = {var.stem for var in (pipeline.FILLED, pipeline.ROUND)}
     assert not names & {*dimension_names(40)}

@@ -19,6 +19,20 @@ def test_blocks_nest_and_end():
     assert config.tuning == before
 
 
+def test_a_block_is_entered_as_often_as_one_likes():
+    usual, block = config.tuning, config(tuning="full")
+    with config(precision="default"), block, block:
+        assert (config.tuning, config.precision) == ("full", "default")
+    with block:
+        assert (config.tuning, config.precision) == ("full", "highest")
+
+    @block
+    def tuning():
+        return config.tuning
+
+    assert (tuning(), config.tuning) == ("full", usual) != ("full", "full")
+
+
 def test_a_block_is_of_its_thread():
     seen = []
     with config(fallback="error"):

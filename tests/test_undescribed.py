@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +24,15 @@ BRIEF = [
     ("ab,ab->a", (6, 7), (6, 7)), ("a,b->ba", (6,), (7,)), ("abd,bce->bdc", (8, 6, 74), (6, 19, 8)),
     ("a,bc->a", (32,), (34, 340)), ("eab,abd->e", (44, 2, 29), (2, 29, 50)), (",a->a", (), (5,)),
     ("ab,bc,cd->ad", (6, 7), (7, 8), (8, 9)), ("ab,ab,b->ba", (30, 40), (30, 40), (40,)),
-    ("...a,ab->...b", (3, 4), (4, 5)),
+    ("...a,ab->...b", (3, 4), (4, 5)), (",->", (), ()), (",,->", (), (), ()),
 ]  # fmt: skip
+#: Three operands of types in which pairs of them overflow, or are another operation.
+MIXED: list[tuple[Any, ...]] = [
+    (np.full(4, 200, "u1"), np.full(4, 200, "u1"), np.ones(4, "i8")),
+    (np.full(4, 1e30, "f4"), np.full(4, 1e30, "f4"), np.full(4, 1e-30)),
+    (np.ones(4, "?"), np.ones(4, "?"), np.ones(4, "i8")),
+    (np.full(4, 1 << 31, "u4"), np.full(4, 2, "u4"), np.ones(4)),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +66,31 @@ def test_results_are_numpys(case: tuple[Any, ...], dtype: str) -> None:
         assert found.flags.c_contiguous
         np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype == "f2" else 1e-5)
         assert not any([np.shares_memory(found, a) for a in operands])
-    if "..." not in text and (dtype != "f2" or len(operands) < 3):
+    if "..." not in text and dtype != "f2":
         assert [type(plan) for plan in plans()] == [Undescribed]
         assert mdhnp.host_counts()["einsum"] == before + 3
+
+
+@pytest.mark.parametrize("operands", MIXED, ids=lambda operands: " ".join([a.dtype.str for a in operands]))
+@pytest.mark.parametrize("text", ["i,i,i->", "i,i,i->i", "i,j,j->i", "i,j,k->ijk"])
+def test_operands_of_several_types_are_multiplied_in_that_of_the_result(text: str, operands: tuple[Any, ...]) -> None:
+    for _ in range(2):
+        np.testing.assert_allclose(mdhnp.einsum(text, *operands), np.einsum(text, *operands), rtol=1e-6)
+    text = text.replace("i,", "hi,", 1).replace("->", "->h")
+    large = (np.repeat(operands[0][None], 5000, 0), *operands[1:])
+    np.testing.assert_allclose(mdhnp.einsum(text, *large), np.einsum(text, *large), rtol=1e-6)
+
+
+def test_what_einsum_does_not_warn_of() -> None:
+    a, b = np.array([1, np.inf], "e"), np.array([1, 0], "e")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(mdhnp.einsum("i,i->", a, b))
+
+
+def test_axes_of_a_product_are_those_that_are_given() -> None:
+    a, b, axes = np.ones((3, 2)), np.ones((3, 4)), [(1, 0), (0, 1), (0, 1)]
+    np.testing.assert_array_equal(mdhnp.matmul(a, b, axes=axes), np.matmul(a, b, axes=axes))
 
 
 @pytest.mark.parametrize("shapes", [((6, 7), (7, 8)), ((500, 600), (600, 100))], ids=["compiled", "timed each"])

@@ -64,6 +64,8 @@ def own(request: Request, why: str) -> Kernels | SlicedKernels:
 def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
     """Give each step of a call those of the settings' schedules that are for its kernels."""
     counts = [0 if r.empty else len(staged(r)) for r in requests]
+    if not any(counts):
+        return [*requests]
     if sum(counts) != len(mode.schedules):
         raise IllegalSchedule(f"schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
     each = iter(mode.schedules)

@@ -119,9 +119,16 @@ def einsum_function(terms: Sequence[str], output: str, arrays: Sequence[npt.NDAr
     given = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
     text, result = f"{','.join(terms)}->{output}", _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
     h = _Einsum(given, (result,), prod(sizes.values()))
+    if dtype.char == "e":  # NumPy's other functions warn where `einsum` does not
+        return None
     if len(terms) > 2:
-        return None if dtype.char == "e" else _function(h, f'numpy.einsum("{text}")', _optimized(text), h.points)
+        return _function(h, f'numpy.einsum("{text}")', _optimized(text), h.points) if _is_of_one_type(h) else None
     return _matrix_product(h, text) or _by_einsum(h, text)
+
+
+def _is_of_one_type(h: _Summed) -> bool:
+    """Whether parts that are combined first, in the type of their own, are combined in that of the result."""
+    return all([v.dtype == h.outputs[0].dtype for v in h.inputs])
 
 
 def _optimized(text: str) -> Compute:
@@ -149,7 +156,7 @@ def _by_einsum(h: _Summed, text: str) -> NumpyFunction:
     product, first = partial(einsum, text), terms.partition(",")[0]
     compute: Compute = product
     walked = h.points // FAST if sums and "," not in terms else h.points
-    rows = len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
+    rows = 0 < len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
     if rows and h.points <= _BRIEF and dtype.char in _ROWS:
         return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
     if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
@@ -158,11 +165,18 @@ def _by_einsum(h: _Summed, text: str) -> NumpyFunction:
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
     elif alone and _sums_come_first(h, terms, alone):
         compute, walked = _product_of_sums(terms, output, alone), _elements(h)
-    elif "," in terms and h.points >= _OPTIMIZED and (alone or (dtype.char in _BLAS and _shrinks(h, terms, output))):
+    elif h.points >= _OPTIMIZED and _pairs_pay(h, terms, output, alone):
         compute = _optimized(text)
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
     return _function(h, f'numpy.einsum("{text}")', compute, walked)
+
+
+def _pairs_pay(h: _Summed, terms: str, output: str, alone: Sequence[str]) -> bool:
+    """Whether NumPy's pairs take less time than one einsum, and are right: in the type of each pair."""
+    if "," not in terms or (terms.count(",") > 1 and not _is_of_one_type(h)):
+        return False
+    return bool(alone) or (h.outputs[0].dtype.char in _BLAS and _shrinks(h, terms, output))
 
 
 def _shrinks(h: _Summed, terms: str, output: str) -> bool:

@@ -297,8 +297,10 @@ def _describe(
 
 def _brief(arrays: Sequence[Array], *others: Any) -> NumpyFunction | None:
     """Give NumPy's function for a call of `matmul` without other arguments."""
+    if others:
+        return None
     terms, result = _labelled(_cores_of("matmul", [a.ndim for a in arrays]), [a.shape for a in arrays])
-    return None if others else einsum_function(terms, result, arrays)
+    return einsum_function(terms, result, arrays)
 
 
 def _asked(
