@@ -22,6 +22,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning import (
     DifferentialEvolution,
     Exhaustive,
+    InvalidConfiguration,
     LocalCopy,
     ModelGuided,
     RandomSearch,
@@ -117,6 +118,11 @@ def test_what_is_not_of_schedules_is_an_error() -> None:
             searched(h, CAPS, space(parameter(name, [1])))
     with pytest.raises(mdhnp.IllegalSchedule, match="local_tile: 71 in dimension 0 of extent 70"):
         searched(h, CAPS, space(parameter("local_tile_0", [71, 71.0])))
+    halves = (parameter("num_wg_2", [2]), parameter("local_tile_2", [55]))
+    other = parameter("second", [Schedule.plain((7,) * 5, 3)])
+    with pytest.raises(mdhnp.IllegalSchedule, match=r"second: num_wg: 5 values for 2 dimensions .* of 6300×2\)$"):
+        searched(h, CAPS, space(*halves, other))
+    assert searched(h, CAPS, space(*halves, parameter("second", [VALUES["second"]])))[-1].second == VALUES["second"]
     with pytest.raises(mdhnp.IllegalSchedule, match="vector_width: 3 is none of 1, 2, 4, 8, 16"):
         searched(h, CAPS, space(parameter("vector_width", [3])))
     assert len(searched(h, CAPS, space(parameter("stages", [1, 2])))) == 1, "the default one"
@@ -178,6 +184,27 @@ def test_the_objective_decides(device: Device) -> None:
     assert kept and all([m.seconds is None or m.seconds < 10 for m in kept])
     with pytest.raises(ValueError, match=r"^tune: objective: takes time, energy, code_size, or a function of these"):
         mdhnp.tune(mdhnp.matmul, a, b, objective="speed")
+
+
+def test_what_the_objective_passes_over_is_passed_over(device: Device) -> None:
+    """The default schedule, which is measured first, as any other; where that is all, the error says why."""
+    a, b = np.ones((60, 71), np.float32), np.ones((71, 50), np.float32)
+    every, seen = space(parameter("private_tile_0", [1, 2, 4])), list[float]()
+
+    def cost(time: float) -> float:
+        seen.append(time)
+        if len(seen) == 1:
+            raise InvalidConfiguration("the default one")
+        return float("nan") if len(seen) == 2 else time
+
+    how: dict[str, Any] = {"space": every, "technique": Exhaustive, "abort": evaluations(4), "budget": 60.0}
+    (found,) = mdhnp.tune(mdhnp.matmul, a, b, objective=cost, progress=False, **how)
+    assert len(seen) > 2 and found.default_cost is None
+    assert (found.cost, found.seconds) == (min(seen[2:]),) * 2
+    with pytest.raises(RuntimeError, match=r"^tune: objective: passes over all .*: its cost is nan"):
+        mdhnp.tune(mdhnp.matmul, a, b, objective=lambda time: time * float("nan"), progress=False, **how)
+    with pytest.raises(TypeError, match=r"^tune: objective: gave 'x', which is no number"):
+        mdhnp.tune(mdhnp.matmul, a, b, objective=lambda time: "x" * bool(time), progress=False, **how)
 
 
 @pytest.mark.parametrize("given", [{"space": 3}, {"space": {"local_tile_0": [1]}}, {"technique": "random"}])

@@ -84,8 +84,11 @@ def test_a_call_computes_by_the_schedule(device: Device, schedule: Schedule) -> 
         (PLAIN.at(0, local_tile=99), "local_tile: 99 in dimension 0 of extent 37"),
         (Schedule.plain((37, 23), 2), "num_wg: 2 values for 3 dimensions"),
         (replace(PLAIN, vector_width=3), "vector_width: 3 is none of 1, 2, 4, 8, 16"),
-        (replace(PLAIN.at(2, num_wg=3, local_tile=14), second=PLAIN), "num_wg: 3 values for 2 dimensions"),
-        ((PLAIN, PLAIN), "2 for a call of 1 kernels"),
+        (
+            replace(PLAIN.at(2, num_wg=3, local_tile=14), second=PLAIN),
+            "second: num_wg: 3 values for 2 dimensions (md_hom(id, (++, +))",
+        ),
+        ((PLAIN, PLAIN), "2 for a call of 1 kernels; explain(…).schedules has one for each"),
     ],
     ids=["tile", "rank", "vectors", "second", "count"],
 )

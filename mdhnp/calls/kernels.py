@@ -31,6 +31,7 @@ from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.chains import pays
+from mdhnp.schedule.check import check_second
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt
 from mdhnp.settings import Mode
@@ -67,7 +68,8 @@ def dealt(requests: Sequence[Request], mode: Mode) -> list[Request]:
     if not any(counts):
         return [*requests]
     if sum(counts) != len(mode.schedules):
-        raise IllegalSchedule(f"schedule: {len(mode.schedules)} for a call of {sum(counts)} kernels")
+        said = f"{len(mode.schedules)} for a call of {sum(counts)} kernels; explain(…).schedules has one for each"
+        raise IllegalSchedule(f"schedule: {said}")
     each = iter(mode.schedules)
     return [replace(r, schedules=tuple(islice(each, n))) for r, n in zip(requests, counts, strict=True)]
 
@@ -80,7 +82,8 @@ def _as_told(request: Request, why: str) -> Kernels:
             raise IllegalSchedule("arrays are larger than the largest buffer")
         for h, s in zip(each, request.schedules, strict=True):
             check(h, s, device.caps)
-        return fixed(request, [Scheduled(s, "given") for s in request.schedules], why)  # which checks a second kernel's
+            check_second(h, s, device.caps)
+        return fixed(request, [Scheduled(s, "given") for s in request.schedules], why)
     except IllegalSchedule as error:
         of = " and then ".join([f"{h} of {'×'.join(map(str, h.extents))}" for h in each])
         raise IllegalSchedule(f"schedule: {error} ({of}, on {device.name})") from None

@@ -6,7 +6,7 @@
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import Chain, Computation, MdHom, Rows
+from mdhnp.mdh import Chain, Computation, MdHom, Rows, canonical
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
@@ -25,6 +25,7 @@ from mdhnp.schedule.schedule import (
     require,
     tile_counts,
 )
+from mdhnp.schedule.split import split, splits
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -102,6 +103,18 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
             require(fits, f"private_tile: {own.step(d)} do not divide {count} points at a time")
         for p, copy in zip(step.inputs, own.local_copies, strict=True):
             require(copy is None or p < h.graph.given, "local_copies: of what is in local memory")
+
+
+def check_second(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule, which names its MDH, unless what a schedule says of a kernel that follows is legal."""
+    if s.second is None or not isinstance(h, MdHom) or h.dims("ps") or not splits(h, s):
+        return
+    after = canonical(split(h, s)[1])
+    try:
+        check(after, s.second, caps)
+        check_second(after, s.second, caps)
+    except IllegalSchedule as error:
+        raise IllegalSchedule(f"second: {error} ({after} of {'×'.join(map(str, after.extents))})") from None
 
 
 def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
@@ -184,7 +197,7 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     tiles, unrolled = tile_counts(h.extents, s.local_tile), 1
     for d in range(h.rank):
         extent, tile, groups = h.extents[d], s.local_tile[d], s.num_wg[d]
-        require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
+        require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}; at most the extent")
         busy = even_groups(tiles[d], groups) == groups
         require(busy, f"num_wg: {groups} work-groups in dimension {d}, some without a tile")
         fits = s.private_tile[d] <= tile or s.num_wi[d] == 1

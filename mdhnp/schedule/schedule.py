@@ -28,7 +28,7 @@ class IllegalSchedule(ValueError):
     ...     mdhnp.dot(np.ones(8), np.ones(8), schedule=large)
     ... except mdhnp.IllegalSchedule as error:
     ...     print(str(error).partition(" (")[0])
-    dot: schedule: local_tile: 9 in dimension 0 of extent 8
+    dot: schedule: local_tile: 9 in dimension 0 of extent 8; at most the extent
     """
 
 

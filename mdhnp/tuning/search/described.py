@@ -14,7 +14,7 @@ from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, check
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import RESULTS, Batch
-from mdhnp.schedule.check import check_fields, is_legal
+from mdhnp.schedule.check import check_fields, check_second
 from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.general import adapt
 from mdhnp.schedule.schedule import SIZES
@@ -70,7 +70,7 @@ class SpaceSearch(Told):
             return self._found
         if not self._some_legal and self._described:
             try:
-                check(self._h, self._with(self._start, self._last), self._caps)
+                self._check(self._with(self._start, self._last))
             except IllegalSchedule as error:
                 raise IllegalSchedule(f"tune: space: has no legal schedule for {self._h}: {error}") from None
         return None
@@ -102,10 +102,15 @@ class SpaceSearch(Told):
             check_fields(said, self._h.rank, len(self._h.inputs))
             for form in self._forms(said):
                 for found in (one := self._with(form, configuration), adapt(self._h, one, self._caps)):
-                    as_said = found is not None and self._with(found, configuration) == found
-                    if found is not None and as_said and is_legal(self._h, found, self._caps):
-                        return found
+                    if found is not None and self._with(found, configuration) == found:
+                        with suppress(IllegalSchedule):
+                            self._check(found)
+                            return found
         return None
+
+    def _check(self, s: Schedule) -> None:
+        check(self._h, s, self._caps)
+        check_second(self._h, s, self._caps)
 
     def _forms(self, said: Schedule) -> Iterator[Schedule]:
         """Give a schedule with orders and layouts that suit its numbers, and with each place where results may wait."""

@@ -180,10 +180,11 @@ class _Search:
         return scalar(evaluation.cost)
 
 
-def checked(cost: Any) -> Cost:
+def checked(cost: Any, what: str = "cost") -> Cost:
+    """Give a cost as numbers; TypeError, which says what gave it, or InvalidConfiguration where it is none."""
     each = as_tuple(cost)
     if not each or not all(isinstance(c, int | float) or hasattr(c, "__float__") for c in each):
-        raise TypeError(f"cost: gave {cost!r}, which is no number nor a tuple of numbers")
+        raise TypeError(f"{what}: gave {cost!r}, which is no number nor a tuple of numbers")
     numbers = tuple(map(float, each))
     if any(map(math.isnan, numbers)):
         raise InvalidConfiguration(f"its cost is {cost!r}")

@@ -33,7 +33,7 @@ from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
 from mdhnp.tuning.search.described import SpaceSearch
-from mdhnp.tuning.search.own import Cost, as_tuple, checked, scalar
+from mdhnp.tuning.search.own import Cost, InvalidConfiguration, as_tuple, checked, scalar
 from mdhnp.tuning.search.search import Search
 from mdhnp.warning import warn
 
@@ -70,7 +70,7 @@ TIME = Objective("time")
     measurements="tuple of Measurement: Everything measured, in order.",
     family_seconds="float or None: Of a call by what sizes near to this one use, where several were tuned together.",
     cost="float or tuple of float, or None: Of both schedules, what `objective` makes of them; None where that is the "
-    "time.",
+    "time, or passes over the schedule.",
     default_cost="",
 )
 @dataclass(frozen=True)
@@ -195,6 +195,8 @@ class _Tuning:
         self._objective = objective
         #: What those cost that worked, in order.
         self._costs: dict[Schedule, Cost] = {}
+        #: Why the objective passed over the last one that it did.
+        self._passed = ""
         self._asked = 0
         self._end = math.inf
         limits = [duration(budget), abort, None if most is None else evaluations(most)]
@@ -271,7 +273,11 @@ class _Tuning:
             known = team.measured(made.schedule, self._objective.wanted, made.seconds)
         if isinstance(known, Measurement):
             return None
-        cost = self._costs[made.schedule] = checked(self._objective(known))
+        try:
+            cost = self._costs[made.schedule] = checked(self._objective(known), "tune: objective")
+        except InvalidConfiguration as error:  # also of the default schedule: others may be what is wanted
+            self._passed = str(error)
+            return None
         return cost
 
     def _shown(self) -> str:
@@ -322,6 +328,8 @@ class _Tuning:
         return best, told[best], told.get(self._start, told[best])
 
     def _nothing(self) -> RuntimeError:
+        if self._passed:
+            return RuntimeError(f"tune: objective: passes over all schedules that were measured: {self._passed}")
         message = self._made[0].message if self._made else ""
         return RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
 
