@@ -218,6 +218,27 @@ def test_on_devices(device: Device, shape: Any, dtype: str) -> None:
         np.testing.assert_allclose(got, exact, **near)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, a, b: (x @ a).max(axis=1),
+        lambda x, a, b: (x @ a).max(axis=1, keepdims=True) + 1,
+        lambda x, a, b: (2 * (x @ a)).max(axis=1, keepdims=True),
+        lambda x, a, b: (np.clip(x @ a + 3, 0, 9) @ b).max(axis=1),
+        lambda x, a, b: (np.clip(x @ a + 3, 0, 9) @ b).min(axis=1, keepdims=True),
+        lambda x, a, b: (x @ a - 3).argmax(axis=1),
+        lambda x, a, b: (2 * (x @ a)).sum(axis=1),
+    ],
+)
+def test_reductions_of_products(device: Device, function: Any, dtype: str) -> None:
+    """A maximum that nothing is compared with is carried as other reductions are."""
+    arrays = [np.rint(2 * a).astype(dtype) for a in _arrays((1000, 16), (16, 8), (8, 8))]
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        got = mdhnp.fuse(function)(*arrays)
+    np.testing.assert_array_equal(got, function(*arrays), strict=True)
+
+
 def test_rows_of_which_nothing_counts_are_nan(device: Device) -> None:
     """As NumPy has them: of minus infinity everywhere, of infinity or NaN somewhere; but not of -inf in whole tiles."""
     q, k, v = _operands((), 128, 300, 8)

@@ -310,11 +310,12 @@ class _Form:
         return self._add(self._after, done, read)[0]
 
     def _is_largest(self, n: int, kind: Kind) -> bool:
-        """Whether it is the maximum, of each row, of what others may be compared with."""
+        """Whether it is the maximum, of each row, of what others may be compared with, and is read by a step."""
         h, along = self._graph.mdhom(n), self._h.shared[n]
         plain = h.finish is None and h.scalar.body[h.scalar.results[0]].op == "param"
         alone = all([d in along or h.extents[d] == 1 for d in h.dims("cc")])
-        return kind.of >= 0 and plain and alone and ufunc(h) == "maximum" and h.scalar.dtypes[0].char in "fd"
+        largest = plain and alone and ufunc(h) == "maximum" and h.scalar.dtypes[0].char in "fd"
+        return kind.of >= 0 and largest and bool(self._graph.readers(self._graph.values(n)[0]))
 
     def _row(self, value: int, n: int) -> View:
         """How a step sees what there is one of for each row: as another step of the rows made it."""
