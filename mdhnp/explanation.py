@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mdhnp.calls.arrays import OnHost
@@ -90,7 +89,7 @@ class Explanation:
             lines.append(f"extents   {dict(zip(plan.mdhom.loops.names, plan.mdhom.extents, strict=True))}")
             if plan.mdhom.precision != "highest":
                 lines.append(f"precision {plan.mdhom.precision}")
-            lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices)}")
+            lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices) or 'none'}")
             refused = [d.refused for d in plan.devices if d.refused]
             lines.extend(f"without   matrix instructions of several subgroups: {why}" for why in refused)
             lines.extend(f"candidate {text}" for text in _candidates(plan))
@@ -149,8 +148,11 @@ md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]""",
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     if not callable(function):
         raise TypeError(f"explain: takes a function, not {function!r}")
-    with suppress(NoDeviceError):
+    trouble = ""
+    try:
         load()
+    except NoDeviceError as error:
+        trouble = f"there is no device for kernels: {error}"
     with observe() as every:
         function(*args, **kwargs)
     seen = [(plan, arrays) for plan, arrays in every if isinstance(plan, Leaf)]
@@ -164,7 +166,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         rewriting = function.rewriting(*args, **kwargs)
         devices = seen[0][0].devices if seen else ()
         rewriting = by_name(rewriting, name_of(rewriting.before, devices), devices) if devices else rewriting
-    plans = tuple(plan for plan, _ in seen)
+    unloaded = [bool(trouble) and isinstance(plan, ByNumpy) and not plan.devices for plan, _ in seen]
+    plans = tuple([replace(plan, why=trouble) if u else plan for (plan, _), u in zip(seen, unloaded, strict=True)])
     host = tuple(plan for plan, _ in every if isinstance(plan, OnHost))
     memory = tuple([plan.said for plan, _ in every if isinstance(plan, InSteps)])
     return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting, host, memory)

@@ -11,9 +11,10 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import isfinite
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Literal, get_args
 from weakref import WeakValueDictionary
 
@@ -331,4 +332,11 @@ def _schedules(value: Any, where: str) -> tuple[Any, ...]:
     return each
 
 
-config = Config(os.environ)
+try:
+    config = Config(os.environ)
+except ValueError as error:
+    # For the command this is wrong input, of which it cannot say so itself: it is a part of what is imported here.
+    if Path(sys.argv[0]).stem != "mdhnp" and ("-m", "mdhnp") not in pairwise(sys.orig_argv):
+        raise
+    print(f"Error: {error}", file=sys.stderr)
+    raise SystemExit(2) from None

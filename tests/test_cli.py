@@ -365,6 +365,9 @@ def test_defects_show_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_as_a_process(device: Device) -> None:
     done = in_a_process("devices", MDHNP_DEVICE="no such device")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "MDHNP_DEVICE" in done.stderr
+    done = in_a_process("devices", MDHNP_TUNING="fast")
+    assert done.returncode == 2 and done.stderr.startswith("Error: the environment variable MDHNP_TUNING: 'fast'")
+    assert done.stderr.count("\n") == 1
     done = in_a_process("explain", *SMALL, MDHNP_DEVICE=str(mdhnp.devices().index(device)))
     assert done.returncode == 0 and device.name in done.stdout and done.stderr == ""
     assert in_a_process("--version").stdout == f"python -m mdhnp {mdhnp.__version__}\n"

@@ -18,7 +18,7 @@ from tuning_entries import key, script
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build
+from mdhnp.calls import build, kernels
 from mdhnp.calls import prepare as preparing
 from mdhnp.calls import programs as records
 from mdhnp.calls.observe import observe
@@ -147,6 +147,20 @@ def test_first_calls_begin_with_what_is_known_to_be_faster(
     plan = product()
     assert (type(plan), plan.why) == (kind, why)
     assert compiled() == before
+
+
+def test_kernels_that_were_faster_but_are_not_compiled_here_are_said_to_be_so(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times are imported with schedules, kernels are not."""
+    monkeypatch.setattr(preparing, "compare", lambda *_: None)
+    (ready,) = mdhnp.prepare(mdhnp.matmul, A, A.T)
+    remember(ready.mdhom, device, {KERNELS: 1e-6, NUMPY: 2e-6})
+    anew(monkeypatch)
+    monkeypatch.setattr(kernels, "ready", lambda *_: None)
+    plan = product()
+    assert isinstance(plan, ByNumpy)
+    assert plan.why == "measured: NumPy 2.0 µs, kernels 1.0 µs; those are not compiled here yet"
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,8 @@ def put_measured(p: Lifecycle, plan: Any) -> None:
     """Use kernels, or NumPy where there is no plan yet."""
     assert p.times is not None
     p.request = p.request.on(p.times[0])
-    p.put(ByNumpy.of(p.request, "") if plan is True else plan, measured(p))
+    later = "; those are not compiled here yet" if plan is True and p.kernels_are_faster else ""
+    p.put(ByNumpy.of(p.request, "") if plan is True else plan, measured(p) + later)
 
 
 def choose_device(p: Lifecycle, known: "tuple[Device, str]") -> None:

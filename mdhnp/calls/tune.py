@@ -189,7 +189,7 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     "tuple of arguments.",
     draws="int: How many different sizes are drawn and tuned.",
     budget="float: Seconds for each stage of the call, from the time that its default schedule was measured. Of sizes "
-    "that are tuned together each takes twice as many again, at most, to be timed by what was found for the others.",
+    "that are tuned together each takes up to twice as many again, to be timed by what was found for the others.",
     evaluations="int: Most schedules to measure for each stage; those timed again at the end do not count.",
     seed="int: Same seed, same sizes, and same candidates as long as measurements agree.",
     progress="bool, optional: Show a progress bar; by default where standard error is a terminal.",

@@ -111,7 +111,9 @@ def bench(case: "Case", device: mdhnp.Device, pairs: int) -> None:
     rows.append(_spread("ratio", ratios, lambda ratio: f"{ratio:.2f}" if ratio >= 1 else f"{ratio:.2g}"))
     titles = ("", "lower quartile", "median", "upper quartile")
     print_table(titles, rows, right=titles[1:])
-    click.echo(f"Whole calls, {pairs} pairs by turns. Ratio: NumPy's time by ours. Largest error {measured.error:.0e}.")
+    click.echo(
+        f"Whole calls, {pairs} pairs by turns. A pair's ratio: NumPy's time by ours. Largest error {measured.error:.0e}."
+    )
 
 
 def _spread(title: str, values: Sequence[float], show: Callable[[float], str]) -> list[str]:

@@ -313,9 +313,9 @@ def _row(device: Mapping[str, str], check: Mapping[str, Any]) -> list[str]:
 
 def _folders() -> Iterator[tuple[str, str, str]]:
     yield "compiled kernels", str(cache_folder()), _state(cache_folder(), private=True)
-    yield "tuned schedules", str(data_folder()), _state(data_folder(), private=False)
+    yield "folder of the tuning cache", str(data_folder()), _state(data_folder(), private=False)
     if not tuning_file().exists():
-        yield "tuning cache", str(tuning_file()), "not made yet"
+        yield "tuning cache", str(tuning_file()), "not made yet: nothing was tuned or timed by this version"
         return
     count = len(cache().entries())
     yield "tuning cache", str(tuning_file()), f"not used: {cache().trouble}" if cache().trouble else f"{count} entries"

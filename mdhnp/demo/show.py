@@ -31,8 +31,8 @@ def machine(device: mdhnp.Device) -> str:
 def results_table(rows: Sequence[Measured]) -> Table:
     """Give one row a case: the call above its MDHs."""
     caption = (
-        "Medians of whole calls, by turns. Ratio: the peer's time by ours. Error: largest difference from NumPy's\n"
-        "result, in float64 where results are floats, by its largest value."
+        "Medians of whole calls, by turns. Ratio: the peer's time by ours, median of the rounds' ratios. Error: largest\n"
+        "difference from NumPy's result, in float64 where results are floats, by its largest value."
     )
     table = Table(box=SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
     table.add_column("call, data, md_hom", overflow="fold", ratio=1)
