@@ -151,7 +151,7 @@ def test_tuned_schedules_need_not_be_private(tmp_path: Path, monkeypatch: pytest
     tmp_path.chmod(0o777)
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     answering(monkeypatch, listed={"devices": [XEON]}, checked=SECONDS)
-    assert f"| tuned schedules | {tmp_path} | 0 files" in report()
+    assert f"| folder of the tuning cache | {tmp_path} | 0 files" in report()
 
 
 @pytest.mark.parametrize("spoil", [lambda folder: folder.chmod(0o777), lambda folder: folder.rmdir()])

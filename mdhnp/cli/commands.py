@@ -112,7 +112,7 @@ def bench(case: "Case", device: mdhnp.Device, pairs: int) -> None:
     titles = ("", "lower quartile", "median", "upper quartile")
     print_table(titles, rows, right=titles[1:])
     click.echo(
-        f"Whole calls, {pairs} pairs by turns. A pair's ratio: NumPy's time by ours. Largest error {measured.error:.0e}."
+        f"Whole calls, {pairs} pairs by turns. Ratios: NumPy's time by ours. Largest error {measured.error:.0e}."
     )
 
 

@@ -31,7 +31,7 @@ def machine(device: mdhnp.Device) -> str:
 def results_table(rows: Sequence[Measured]) -> Table:
     """Give one row a case: the call above its MDHs."""
     caption = (
-        "Medians of whole calls, by turns. Ratio: the peer's time by ours, median of the rounds' ratios. Error: largest\n"
+        "Medians of whole calls, by turns. Ratio: the peer's time by ours, median of the rounds'. Error: largest\n"
         "difference from NumPy's result, in float64 where results are floats, by its largest value."
     )
     table = Table(box=SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
