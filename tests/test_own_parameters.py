@@ -129,6 +129,11 @@ def test_what_is_not_allowed_is_never_made() -> None:
         (lambda: tune(cost, 3), "space: takes what mdhnp.tuning.space gives"),
         (lambda: tune(cost, small(), abort=3), "abort: takes a condition"),
         (lambda: tune(cost, small(), 3), "tune: technique: takes one as mdhnp.tuning.RandomSearch, not 3"),
+        (
+            lambda: tune(cost, small(), lambda s, seed: None),
+            "technique: is to make an object with ask and tell, not None",
+        ),
+        (lambda: tune(cost, small(), int), "technique: is to make an object with ask and tell of a space"),
         (lambda: tune(3, small()), "tune: cost: takes a function of configurations, not 3"),
         (lambda: Schedule.plain("abc", 2), "plain: takes extents, and how many inputs there are, not 'abc', 2"),
         (lambda: Schedule.plain((3,), 1).at(0, local_tile="a"), "at: local_tile must be a whole number, not 'a'"),
@@ -307,7 +312,7 @@ def test_a_kernel_is_tuned(device: Device) -> None:
 @pytest.mark.parametrize(
     ("configuration", "says"),
     [
-        ({"EACH": 4, "WRONG": True}, "its results are wrong"),
+        ({"EACH": 4, "WRONG": True}, "its results are wrong: array 1 has 0.0 at (0,), not 6.0"),
         ({"EACH": 4, "WRONG": "does not compile"}, "did not compile"),
         ({"EACH": 4, "WRONG": 0, "items": 3}, "local size (3,) does not divide global size (16,)"),
         ({"EACH": 100, "WRONG": 0}, "there are no work-items"),
@@ -321,6 +326,13 @@ def test_kernels_that_cannot_be_used(device: Device, configuration: dict[str, An
         cost(configuration)
     assert says in str(error.value)
     assert cost({"EACH": 4, "WRONG": 0, "items": 4}) > 0  # goes on
+
+
+def test_what_does_not_fit_a_kernel_is_said(device: Device) -> None:
+    with pytest.raises(InvalidConfiguration, match="kernel sums takes 3 arguments, 2 are given"):
+        kernel(SUMS, "sums", [X, X], 4)({"EACH": 4, "WRONG": 0})
+    with pytest.raises(ValueError, match="global_size reads 'FOO', which is no parameter; there are EACH, WRONG"):
+        kernel(SUMS, "sums", [X, X, np.int32(1)], lambda FOO: FOO)({"EACH": 4, "WRONG": 0})
 
 
 def test_a_kernel_of_another_name(device: Device) -> None:

@@ -88,6 +88,16 @@ def test_a_size_takes_what_is_fast_at_sizes_near_to_it() -> None:
     assert choose([[inf] * 3, [2, 1, 1]], [(3,), (4,)]) == {}
 
 
+def test_what_counts_as_faster_is_what_the_rule_says(device: Device) -> None:
+    usual, other = (Schedule.plain((n,), 1) for n in (3, 4))
+    rounds: dict[Schedule | None, list[float]] = {usual: [2.0] * 30, other: [1.0] * 30}
+    assert family._counted(rounds, other, usual) == 1.0
+    assert family._counted({**rounds, other: [1.0, 3.0] * 14 + [1.0] * 2}, other, usual) == 2.0, "not mostly faster"
+    assert family._counted({**rounds, other: [3.0]}, other, usual) == 3.0
+    assert family._counted({other: [1.0]}, other, usual) == 1.0
+    assert family._counted(rounds, None, usual) == inf
+
+
 class Always:
     """A distribution of one number, as SciPy's."""
 
@@ -102,6 +112,8 @@ class Always:
         ([3, 5, 8], 3, 8),
         ((100, 10_000), 100, 10_000),
         ((7, 7), 7, 7),
+        ((np.int64(7), np.int64(7)), 7, 7),
+        (np.array([3, 5, 8]), 3, 8),
         (Always(), 7, 7),
         (uniform(30, 10), 30, 40),
     ],
@@ -137,7 +149,10 @@ def test_of_observed_sizes_those_that_come_often_are_drawn_sooner() -> None:
         ([], 3, TypeError, "sizes: takes distributions by name, or a list of tuples"),
         ([(1, 2), (3,)], 3, TypeError, "sizes: takes"),
         ([(1.5, 2.0)], 3, TypeError, "sizes: takes"),
-        ({"n": (0, 5)}, 3, TypeError, r"sizes: n: takes a range, .* not \(0, 5\)"),
+        ({"n": (0, 5)}, 3, ValueError, r"sizes: n: \(0, 5\): the least is to be 1 or more and at most the most"),
+        ({"n": (20, 10)}, 3, ValueError, r"sizes: n: \(20, 10\): the least"),
+        ({"n": (20, 10, 5)}, 3, TypeError, r"sizes: n: takes a range, .* not \(20, 10, 5\)"),
+        ({"q": range(5)}, 3, TypeError, "sizes: q: is no argument of calls, which takes n"),
         ({"n": range(0)}, 3, TypeError, "sizes: n: takes"),
         ({"n": 5}, 3, TypeError, "sizes: n: takes"),
         ([4], 0, ValueError, "draws: takes 1 or more, not 0"),
@@ -335,6 +350,15 @@ def test_one_call_in_a_list_is_a_call(device: Device, known: TuningCache) -> Non
         ({"function": 3}, TypeError, "not 3"),
         ({"function": mdhnp.matmul, "budget": "5"}, TypeError, "budget: takes a number of seconds, not '5'"),
         ({"function": mdhnp.matmul, "evaluations": 1.5}, TypeError, "evaluations: takes a whole number, not 1.5"),
+        ({"function": mdhnp.matmul, "evaluations": 0}, ValueError, "evaluations: takes 1 or more, not 0"),
+        (
+            {"function": mdhnp.matmul, "budget": np.nan},
+            ValueError,
+            "budget: takes a positive number of seconds, not nan",
+        ),
+        ({"function": mdhnp.matmul, "seed": "x"}, TypeError, "seed: takes a whole number, not 'x'"),
+        ({"function": mdhnp.matmul, "objective": lambda t: t}, ValueError, "objective: .*; 't' is none of them"),
+        ({"function": mdhnp.matmul, "objective": lambda: 1}, ValueError, "objective: takes time, energy, code_size"),
         ({"calls": []}, ValueError, "calls: is empty"),
         ({"calls": [np.ones(3)]}, TypeError, "functions without arguments, as partial"),
         ({"function": mdhnp.matmul, "calls": [mdhnp.matmul]}, TypeError, "not both"),

@@ -105,6 +105,24 @@ def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
     assert kept.schedule == found.schedule
 
 
+def test_ctrl_c_in_a_later_stage_keeps_what_earlier_ones_found(device: Device, monkeypatch):
+    really, stages, limit = tune.tune_stage, [], [2]
+
+    def interrupted(h, *how):
+        stages.append(h)
+        if len(stages) == limit[0]:
+            raise KeyboardInterrupt
+        return really(h, *how)
+
+    monkeypatch.setattr(tune, "tune_stage", interrupted)
+    calls = [partial(mdhnp.matmul, a, a.T) for a in (np.ones((20, n), np.float32) for n in (30, 31, 32))]
+    assert len(mdhnp.tune(calls=calls, budget=5.0, evaluations=1, progress=False)) == 1
+    stages.clear()
+    limit[0] = 1
+    with pytest.raises(KeyboardInterrupt):  # nothing was found
+        mdhnp.tune(calls=calls, budget=5.0, evaluations=1, progress=False)
+
+
 def test_importing_mdhnp_loads_no_progress_bar():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     code = "import sys, mdhnp; assert 'rich' not in sys.modules"

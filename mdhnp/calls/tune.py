@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from inspect import signature
 from math import inf
 from typing import Any
 
@@ -64,6 +65,12 @@ class Tuning:
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
+        if not budget > 0:
+            raise ValueError(f"tune: budget: takes a positive number of seconds, not {budget}")
+        if evaluations is not None and evaluations < 1:
+            raise ValueError(f"tune: evaluations: takes 1 or more, not {evaluations}")
+        if not hasattr(seed, "__index__"):
+            raise TypeError(f"tune: seed: takes a whole number, not {seed!r:.80}")
         try:
             self._objective = Objective(objective)
         except ARGUMENTS as error:
@@ -241,7 +248,6 @@ def tune(
     objective: Any = "time",
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
-    each = _calls(function, args, kwargs, calls, sizes, draws, seed)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     if space is not None and not isinstance(space, Space):
@@ -250,6 +256,7 @@ def tune(
         raise TypeError(f"tune: technique: takes one as mdhnp.tuning.RandomSearch, not {technique!r:.80}")
     team = _equal(devices) if devices is not None else ()
     tuning = Tuning(budget, evaluations, seed, progress, team[1:], abort, space, technique, objective)
+    each = _calls(function, args, kwargs, calls, sizes, draws, seed)
     with use(team[0]) if team else nullcontext():
         try:
             for call in each:
@@ -261,8 +268,10 @@ def tune(
                     tuning.tune_rewritings(call, graph, device)
             tuning.require_found()
             if calls is not None:
-                with suppress(KeyboardInterrupt):  # what was found is kept
-                    tuning.share()
+                tuning.share()
+        except KeyboardInterrupt:
+            if not tuning.found:
+                raise  # else it is kept
         finally:
             forget()
     if tuning.claimed:
@@ -288,6 +297,7 @@ def _calls(
             raise TypeError(f"tune: calls: takes a function that makes calls of sizes, not {calls!r:.80}")
         rows = drawn(sizes, draws, seed)
         if isinstance(sizes, Mapping):
+            _require_taken(sizes, calls)
             return (_callable(calls(**dict(zip(sizes, row, strict=True)))) for row in rows)
         return (_callable(calls(*row)) for row in rows)
     if not isinstance(calls, Iterable):
@@ -296,6 +306,17 @@ def _calls(
     if not each:
         raise ValueError("tune: calls: is empty")
     return each
+
+
+def _require_taken(names: Iterable[str], function: Callable[..., Any]) -> None:
+    """Raise TypeError unless a function takes arguments of these names."""
+    try:
+        taken = signature(function).parameters
+    except ValueError:  # of builtins nothing is known
+        return
+    unknown = [name for name in names if name not in taken]
+    if unknown and not any([p.kind is p.VAR_KEYWORD for p in taken.values()]):
+        raise TypeError(f"tune: sizes: {unknown[0]}: is no argument of calls, which takes {', '.join(taken)}")
 
 
 def _callable(call: Any) -> Callable[[], Any]:

@@ -44,14 +44,21 @@ def filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Ar
     return np.ndarray(layout.shape, dtype, flat.data, -layout.low, layout.strides)
 
 
+def tolerance(right: Array) -> float:
+    """Give how far a number may be from the right one."""
+    if right.dtype.kind not in "fc":
+        return 0.0
+    real = np.dtype(right.dtype.char.lower())
+    parts = right.reshape(-1).view(real)
+    return float(np.max(np.abs(parts), initial=0.0, where=np.isfinite(parts))) * _TOLERANCES[real.itemsize]
+
+
 def is_close(a: Array, right: Array) -> bool:
     """Whether two results differ by no more than another order of summation may bring; of integers, not at all."""
     if right.dtype.kind not in "fc":
         return bool(np.array_equal(a, right))
-    real = np.dtype(right.dtype.char.lower())
+    real, limit = np.dtype(right.dtype.char.lower()), tolerance(right)
     a, right = a.reshape(-1).view(real), right.reshape(-1).view(real)
-    size = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-    limit = size * _TOLERANCES[real.itemsize]
     for n in range(0, len(right), _PART):
         x, y = a[n : n + _PART], right[n : n + _PART]
         with np.errstate(invalid="ignore"):

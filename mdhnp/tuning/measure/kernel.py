@@ -19,7 +19,7 @@ from mdhnp.runtime.launches import translating
 from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.tuning.measure.bench import runs_after
-from mdhnp.tuning.measure.check import is_close
+from mdhnp.tuning.measure.check import is_close, tolerance
 from mdhnp.tuning.measure.objective import Objective, measured
 from mdhnp.tuning.search.own import InvalidConfiguration
 from mdhnp.tuning.search.parameters import Configuration, applied, arguments_of
@@ -79,7 +79,9 @@ class TunedKernel:
         with translating(device, sum(a.nbytes for a in self._arrays)):
             #: What the kernel takes: numbers, and buffers.
             self._arguments = [a if isinstance(a, np.generic) else _buffer(a, device) for a in self._arrays]
-        self._right = None if reference is None else tuple([np.asarray(r) for r in reference])
+        shapes = [a.shape for a in self._arrays if isinstance(a, np.ndarray)]
+        right = None if reference is None else zip(reference, shapes, strict=True)
+        self._right = None if right is None else tuple([np.asarray(r).reshape(shape) for r, shape in right])
         self._fastest = float("inf")
 
     def source(self, configuration: Mapping[str, Any]) -> str:
@@ -115,7 +117,7 @@ class TunedKernel:
         return seconds
 
     def _launch(self, configuration: Configuration) -> _Launch:
-        every, group = (_size(size, configuration) for size in self._sizes)
+        every, group = map(_size, ("global_size", "local_size"), self._sizes, (configuration, configuration))
         if every is None or min(every, default=0) < 1 or (group is not None and min(group, default=0) < 1):
             raise InvalidConfiguration(f"there are no work-items: {every} in all, {group} in a group")
         if group is not None and (len(group) != len(every) or any(n % g for n, g in zip(every, group, strict=True))):
@@ -123,6 +125,9 @@ class TunedKernel:
         program = build(self.device, self.source(configuration), keep=False)
         try:
             found = cl.Kernel(program, self._name)
+            if found.num_args != len(self._arguments):
+                given = f"{len(self._arguments)} are given"
+                raise LaunchError(f"kernel {self._name} takes {found.num_args} arguments, {given}")
             found.set_args(*self._arguments)
         except cl.Error as error:
             raise LaunchError(f"kernel {self._name!r} of {len(self._arguments)} arguments: {error}") from error
@@ -158,8 +163,12 @@ class TunedKernel:
         """Take the first results for right, if no others are known."""
         if self._right is None:
             self._right = found
-        elif not all(map(is_close, found, self._right)):
-            raise InvalidConfiguration("its results are wrong")
+            return
+        for n, (got, right) in enumerate(zip(found, self._right, strict=True)):
+            if not is_close(got, right):
+                far = np.argwhere(~np.isclose(got, right, rtol=0.0, atol=tolerance(right), equal_nan=True)).tolist()
+                said = [f" has {got[at]} at {at}, not {right[at]}" for at in map(tuple, far[:1])]
+                raise InvalidConfiguration(f"its results are wrong: array {n}{''.join(said)}")
 
 
 @public(
@@ -222,11 +231,18 @@ def kernel(
     arrays = sum(isinstance(a, np.ndarray) for a in arguments)
     if reference is not None and len(reference) != arrays:
         raise ValueError(f"reference: {len(reference)} arrays for the {arrays} among the arguments")
+    sizes = [a.size for a in arguments if isinstance(a, np.ndarray)]
+    for n, (right, size) in enumerate(zip([] if reference is None else reference, sizes, strict=False)):
+        if np.size(right) != size:
+            raise ValueError(f"reference: number {n} has {np.size(right)} elements, the array {size}")
     where = default_device() if device is None else find_device(device)
     return TunedKernel(source, name, arguments, (global_size, local_size), reference, Objective(objective), where)
 
 
-def _size(size: Size | None, configuration: Configuration) -> tuple[int, ...] | None:
+def _size(what: str, size: Size | None, configuration: Configuration) -> tuple[int, ...] | None:
+    """Give work-items along each axis; ValueError where a function of parameters reads what is none."""
+    if callable(size) and (missing := [name for name in arguments_of(size) if name not in configuration]):
+        raise ValueError(f"{what} reads {missing[0]!r}, which is no parameter; there are {', '.join(configuration)}")
     found = applied(size, configuration) if callable(size) else size
     return None if found is None else _whole(found)
 

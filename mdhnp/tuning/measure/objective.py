@@ -24,9 +24,12 @@ class Objective:
 
     def __init__(self, given: Any) -> None:
         cost = given if callable(given) else _ALONE.get(given) if isinstance(given, str) else None
-        if cost is None or not {*arguments_of(cost, "objective")} <= _ALONE.keys():
-            raise ValueError(f"objective: takes {', '.join(_ALONE)}, or a function of these, not {given!r}")
-        self._cost, self.wanted, self.is_time = cost, arguments_of(cost), given == "time"
+        read = () if cost is None else arguments_of(cost, "objective")
+        unknown = [name for name in read if name not in _ALONE]
+        if cost is None or not read or unknown:
+            why = f"{unknown[0]!r} is none of them" if unknown else f"not {given!r}"
+            raise ValueError(f"objective: takes {', '.join(_ALONE)}, or a function of these; {why}")
+        self._cost, self.wanted, self.is_time = cost, read, given == "time"
 
     def require_counters(self, device: Device) -> None:
         """Raise RuntimeError where the energy is wanted that nothing tells of a device."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
+from mdhnp.documentation import raise_named
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, check
 from mdhnp.schedule.access import AccessPattern
@@ -21,7 +22,7 @@ from mdhnp.schedule.schedule import SIZES
 from mdhnp.tuning.search.parameters import Configuration, Parameter, Space, parameter
 from mdhnp.tuning.search.search import Told
 from mdhnp.tuning.search.space import schedule
-from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, made
 
 
 def _names(h: Computation) -> dict[str, tuple[str, int | None]]:
@@ -53,7 +54,10 @@ class SpaceSearch(Told):
         space = Space(list(_usual(h, caps, start))) if space is None else space
         if unknown := [p.name for p in space.parameters if p.name not in self._names]:
             raise IllegalSchedule(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(self._names))}, of {h}")
-        self._technique = (technique or ModelGuided)(space, seed)
+        try:
+            self._technique = made(technique or ModelGuided, space, seed)
+        except TypeError as error:
+            raise_named("tune", error)
         self._asked: dict[Schedule, Configuration | None] = {}
         #: What was looked at last, and the schedule of that.
         self._last: Configuration = {}

@@ -56,12 +56,16 @@ def _values(name: str, of: Any, draws: int, rng: np.random.Generator) -> list[An
     """
     parts = (rng.permutation(draws) + rng.random(draws)) / draws
     match of:
-        case (int() as least, int() as most) if isinstance(of, tuple) and 0 < least <= most:
-            return [int(n) for n in least * ((most + 1) / least) ** parts]
+        case (int() | np.integer() as least, int() | np.integer() as most) if isinstance(of, tuple):
+            if not 0 < least <= most:
+                raise ValueError(f"tune: sizes: {name}: {of}: the least is to be 1 or more and at most the most")
+            return [int(n) for n in int(least) * ((int(most) + 1) / int(least)) ** parts]
+        case np.ndarray() if of.dtype.kind in "iu" and of.ndim == 1 and of.size:
+            return [int(of[int(n)]) for n in len(of) * parts]
         case range() | list() if of:
             return [of[int(n)] for n in len(of) * parts]
         case _ if hasattr(of, "rvs"):
-            return [round(n) for n in of.rvs(size=draws, random_state=rng).tolist()]
+            return [round(n) for n in np.asarray(of.rvs(size=draws, random_state=rng)).tolist()]
     raise TypeError(f"tune: sizes: {name}: takes a range, a list, a pair (least, most) or what has rvs, not {of!r:.80}")
 
 
@@ -76,7 +80,9 @@ def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> l
     ]
     rounds = [_times(t, schedules, device, budget, seed) for t, schedules in zip(found, tried, strict=True)]
     each = [{s: median(r) for s, r in some.items()} for some in rounds]
-    times = [[seconds.get(s, inf) for s in schedules] for schedules, seconds in zip(tried, each, strict=True)]
+    times = [
+        [_counted(some, s, schedules[0]) for s in schedules] for schedules, some in zip(tried, rounds, strict=True)
+    ]
     known, shared = cache(), [*found]
     for at, number in choose(times, [t.mdhom.extents for t in found]).items():
         t, chosen, seconds = _fastest(found[at], rounds[at]), tried[at][number], each[at]
@@ -89,6 +95,17 @@ def share(found: Sequence[Tuned], device: Device, budget: float, seed: int) -> l
         ratio = seconds[chosen] / seconds[t.schedule] if {chosen, t.schedule} <= seconds.keys() else None
         shared[at] = replace(t, family_seconds=ratio and ratio * t.seconds)
     return shared
+
+
+def _counted(
+    rounds: Mapping[Schedule | None, Sequence[float]], schedule: Schedule | None, usual: Schedule | None
+) -> float:
+    """Give the seconds of a schedule: those of the default one where it is not faster by the rule that decides."""
+    if not (own := rounds.get(schedule)):
+        return inf
+    seconds, usually = median(own), rounds.get(usual, own)
+    count = min(len(own), len(usually))
+    return seconds if is_faster(own[:count], usually[:count]) else max(seconds, median(usually))
 
 
 def _fastest(t: Tuned, rounds: Mapping[Schedule | None, Sequence[float]]) -> Tuned:

@@ -52,6 +52,17 @@ def ask_new(technique: Technique[C], known: Callable[[C], tuple[float | None, ..
     return None
 
 
+def made(technique: Callable[[Space, int], Technique[Configuration]], space: Space, seed: int) -> Any:
+    """Give the object that a technique makes; TypeError where that is none."""
+    try:
+        found = technique(space, seed)
+    except TypeError as error:
+        raise TypeError(f"technique: is to make an object with ask and tell of a space and a seed: {error}") from error
+    if not all([callable(getattr(found, name, None)) for name in ("ask", "tell")]):
+        raise TypeError(f"technique: is to make an object with ask and tell, not {found!r:.80}")
+    return found
+
+
 _technique = partial(
     public,
     space="Space: What is searched.",
