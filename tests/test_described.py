@@ -6,6 +6,7 @@ import re
 from dataclasses import fields, replace
 from functools import partial
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,13 @@ from mdhnp.tuning import (
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.search.described import SpaceSearch
+
+
+@pytest.fixture(autouse=True)
+def a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As tests beside this one tune the same computations."""
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+
 
 TECHNIQUES: list[Any] = [Exhaustive, RandomSearch, SimulatedAnnealing, DifferentialEvolution, ModelGuided]
 
@@ -162,7 +170,7 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
 
 def test_the_objective_decides(device: Device) -> None:
     """By its own measure; what calls run is what was found, and what the cache keeps are times."""
-    a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
+    a, b = np.ones((61, 72), np.float32), np.ones((72, 54), np.float32)
     every = space(parameter("private_tile_0", [1, 2, 4, 8]))
     how: dict[str, Any] = {"space": every, "technique": Exhaustive, "abort": duration(60), "budget": 60.0}
 
