@@ -180,14 +180,15 @@ def test_the_objective_decides(device: Device) -> None:
 
     with mdhnp.config(host="never"):
         (small,) = mdhnp.tune(mdhnp.matmul, a, b, objective="code_size", progress=False, **how)
-        sizes = {m.schedule: size(m.schedule) for m in small.measurements if m.status == "ok"}
-        assert len(sizes) > 2 and (small.cost, small.default_cost) == (min(sizes.values()), next(iter(sizes.values())))
-        assert sizes[small.schedule] == small.cost and "cost" in str(small)
+        assert sum([m.status == "ok" for m in small.measurements]) > 2
+        assert small.cost <= small.default_cost and "cost" in str(small)
         assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (small.schedule,)
         worst = lambda time, code_size: (time > 10, -code_size)  # noqa: E731
         (large,) = mdhnp.tune(mdhnp.matmul, a, b, objective=worst, progress=False, **how)
-        assert large.cost == (0.0, -max(sizes.values()))
+        assert large.cost[0] == 0 and -large.cost[1] > small.cost
         assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (large.schedule,) != (small.schedule,)
+        # Binaries of the same text differ by some bytes, and on PoCL by what has run.
+        assert size(small.schedule) < size(large.schedule)
     kept = cache().measurements(key_of(small.mdhom, device))
     assert kept and all([m.seconds is None or m.seconds < 10 for m in kept])
     with pytest.raises(ValueError, match=r"^tune: objective: takes time, energy, code_size, or a function of these"):
