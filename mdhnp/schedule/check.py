@@ -6,7 +6,7 @@
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import Chain, Computation, MdHom, Rows, canonical
+from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
@@ -25,7 +25,7 @@ from mdhnp.schedule.schedule import (
     require,
     tile_counts,
 )
-from mdhnp.schedule.split import split, splits
+from mdhnp.schedule.split import combining
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -107,9 +107,8 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
 
 def check_second(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule, which names its MDH, unless what a schedule says of a kernel that follows is legal."""
-    if s.second is None or not isinstance(h, MdHom) or h.dims("ps") or not splits(h, s):
+    if s.second is None or not isinstance(h, MdHom) or (after := combining(h, s)) is None:
         return
-    after = canonical(split(h, s)[1])
     try:
         check(after, s.second, caps)
         check_second(after, s.second, caps)

@@ -6,7 +6,7 @@ Takes an MDH and a schedule, gives the kernels' MDHs. It must not know devices.
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import Combine, MdHom, combination, partial, scattered, scattered_partial
+from mdhnp.mdh import Combine, MdHom, canonical, combination, partial, scattered, scattered_partial
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
@@ -29,6 +29,11 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
         small, _ = scattered(h)
         return scattered_partial(h), combination(small, small.segments[0].dim, parts)
     return partial(h, dims[0]), combination(h, dims[0], parts)
+
+
+def combining(h: MdHom, s: Schedule) -> MdHom | None:
+    """Return the MDH, in canonical form, of the kernel that `s.second` is for; None where none combines parts."""
+    return None if h.dims("ps") or not splits(h, s) else canonical(split(h, s)[1])
 
 
 def part_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:

@@ -22,7 +22,7 @@ from mdhnp.schedule.schedule import SIZES
 from mdhnp.tuning.search.parameters import Configuration, Parameter, Space, parameter
 from mdhnp.tuning.search.search import Told
 from mdhnp.tuning.search.space import schedule
-from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, made
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, begun
 
 
 def _names(h: Computation) -> dict[str, tuple[str, int | None]]:
@@ -55,7 +55,7 @@ class SpaceSearch(Told):
         if unknown := [p.name for p in space.parameters if p.name not in self._names]:
             raise IllegalSchedule(f"tune: space: {unknown[0]!r} is none of {', '.join(sorted(self._names))}, of {h}")
         try:
-            self._technique = made(technique or ModelGuided, space, seed)
+            self._technique = begun(technique or ModelGuided, space, seed)
         except TypeError as error:
             raise_named("tune", error)
         self._asked: dict[Schedule, Configuration | None] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from mdhnp.documentation import public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
-from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, made
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, begun
 
 #: A number, or a tuple of numbers.
 Cost = Any
@@ -115,7 +115,7 @@ def tune(
         raise TypeError(f"abort: takes a condition as mdhnp.tuning.duration(10), not {abort!r}")
     if start is not None and dict(start) not in space:
         raise ValueError(f"start: {dict(start)} is not in the space")
-    search = _Search(cost, made(technique, space, seed), duration(10) if abort is None else abort)
+    search = _Search(cost, begun(technique, space, seed), duration(10) if abort is None else abort)
     return search.run(None if start is None else dict(start))
 
 

@@ -52,7 +52,7 @@ def ask_new(technique: Technique[C], known: Callable[[C], tuple[float | None, ..
     return None
 
 
-def made(technique: Callable[[Space, int], Technique[Configuration]], space: Space, seed: int) -> Any:
+def begun(technique: Callable[[Space, int], Technique[Configuration]], space: Space, seed: int) -> Any:
     """Give the object that a technique makes; TypeError where that is none."""
     try:
         found = technique(space, seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.mdh import Chain, Computation, MdHom, Rows, canonical
+from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import RESULTS, Batch
@@ -24,7 +24,7 @@ from mdhnp.schedule.layout import WIDEST, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN
 from mdhnp.schedule.rows import at_once, form, links
 from mdhnp.schedule.schedule import even_groups, tile_counts
-from mdhnp.schedule.split import split, splits
+from mdhnp.schedule.split import combining
 from mdhnp.tuning.search.space import neighbours, schedule
 
 #: Work-items along a dimension to try on a CPU.
@@ -84,7 +84,8 @@ def inherited(h: Computation, s: Schedule, parent: Schedule, derived: Schedule, 
     for field in ("combine_on", *FIELDS):
         value: Any = getattr(parent, field)
         if field == "second" and value is not None:
-            value = adapt(canonical(split(h.last, s)[1]), value, caps) if splits(h.last, s) else None
+            after = combining(h.last, s)
+            value = None if after is None else adapt(after, value, caps)
         elif field == "local_copies":
             # What is copied is not derived; a layout is taken where both copy.
             each = zip(s.local_copies, value, derived.local_copies, strict=True)
@@ -188,9 +189,8 @@ def _items(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
 
 def _seconds(h: MdHom, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Iterator[Schedule]:
     """Other schedules of the kernel that combines work-groups' parts: candidates of its MDH, and neighbours."""
-    if h.dims("ps") or not splits(h, s):
+    if (after := combining(h, s)) is None:
         return
-    after = canonical(split(h, s)[1])
     used, usual, access = s.second or default(after, caps), default(after, caps), AccessPattern(after)
     beside = neighbours(access, Batch.of([used]), caps, _BESIDE, rng)
     drawn = [schedule(access, beside, row, caps) for row in range(len(beside))]
