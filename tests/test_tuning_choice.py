@@ -48,6 +48,8 @@ class FakeWorker:
         self.now = 0.0
         self.measured: list[tuple[int, Schedule]] = []
         self.limits: list[float] = []
+        #: Seconds that each process takes to start, and whether it has.
+        self.startup, self.started = 0.0, False
 
     def __call__(self, task: TuningTask, limit: float, *, measures: bool = True) -> FakeWorker:
         one = copy.copy(self)
@@ -56,10 +58,19 @@ class FakeWorker:
         one.position, one.all = task.position, self
         return one
 
+    def start(self) -> None:
+        pass
+
+    def ready(self) -> None:
+        self.all.now += 0.0 if self.started else self.all.startup
+        self.started = True
+
     def compile(self, schedule: Schedule) -> bytes:
+        self.ready()
         return b""
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
+        self.ready()
         seconds = self.rule(schedule)
         self.all.now += (1 + bench_module.runs_after(seconds, in_a_row=False)) * seconds
         self.measured.append((self.position, schedule))
@@ -99,6 +110,14 @@ def test_the_final_counts_in_the_budget(device: Device, monkeypatch, seconds: fl
     assert worker.now <= most
     mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, progress=False)
     assert worker.now <= 2 * most
+
+
+def test_the_start_of_processes_does_not_count_in_the_budget(device: Device, monkeypatch):
+    a = np.ones((30, 31), np.float32)
+    worker = use_fake(monkeypatch, 1e-4)
+    worker.startup = 30.0
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, evaluations=8, progress=False)
+    assert len(found.measurements) == 8
 
 
 @pytest.mark.parametrize(("budget", "limit"), [(0.5, 5.0), (10.0, 5.0), (30.0, 15.0), (600.0, 20.0)])

@@ -231,6 +231,23 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
 
 
 @pytest.mark.turns
+def test_a_team_starts_side_by_side(device: Device, monkeypatch):
+    todo = task(device)
+    with Team(todo, (0, 0), 20.0) as team:
+        team.start()
+        assert all([worker._servant is not None for worker in team._workers])
+        assert [m.status for m in team.measure([todo.reference] * 2, None)] == ["ok", "ok"]
+    monkeypatch.setattr(Worker, "kind", NoCompiler)
+    with Team(todo, (0,), 20.0, builders=2) as team:
+        team.start()
+        assert len(team) == 1
+        assert [m.status for m in team.measure([todo.reference], None)] == ["ok"]
+    monkeypatch.setattr(processes, "_START", "raise ImportError('there is no such library')")
+    with Team(todo, (0, 0), 20.0) as team, pytest.raises(WorkerError, match="no such library"):
+        team.start()
+
+
+@pytest.mark.turns
 def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
