@@ -11,10 +11,9 @@ import pytest
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import loading, observe, undescribed
-from mdhnp.calls.plans import ByNumpy
+from mdhnp.calls import lifecycle, loading, observe
+from mdhnp.calls.plans import ByNumpy, Undescribed
 from mdhnp.calls.store import entries, forget
-from mdhnp.calls.undescribed import Undescribed
 
 #: Subscripts and shapes of calls of one array, of two and of three: with labels that one of them has alone, none in
 #: common, matrix products in stacks and transposed, whole sums, diagonals, without axes.
@@ -38,7 +37,7 @@ MIXED: list[tuple[Any, ...]] = [
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget()
-    monkeypatch.setattr(undescribed, "WORTH", 1e3)  # however slow the machine is now
+    monkeypatch.setattr(lifecycle, "DESCRIBING", 1e3)  # however slow the machine is now
     with config(host="auto", tuning="off", fallback="numpy"):
         yield
     forget()
@@ -101,7 +100,8 @@ def test_they_are_described_once_that_is_worth_it(
     for _ in range(40):
         found = mdhnp.einsum("ab,bc->ac", *operands)
     assert [type(plan) for plan in plans()] == [Undescribed]
-    monkeypatch.setattr(undescribed, "WORTH", 0.0)
+    for entry in entries.values():
+        monkeypatch.setattr(entry.watcher, "_price", 0.0)
     for _ in range(40):
         np.testing.assert_allclose(mdhnp.einsum("ab,bc->ac", *operands), found, rtol=1e-5)
     assert [type(plan) for plan in plans()] == [ByNumpy]

@@ -12,7 +12,7 @@ from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.lifecycle import COMPILING, Event, Lifecycle, State, paid, price_of_kernels
 from mdhnp.calls.numpy_tier import seconds_by_numpy
-from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
+from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan, Undescribed
 from mdhnp.calls.request import HEAVY
 from mdhnp.mdh import Computation
 from mdhnp.settings import config
@@ -204,6 +204,11 @@ def tune_kernels(p: Lifecycle, untuned: Sequence[Computation]) -> None:
 
 def nothing(p: Lifecycle, _: Any) -> None:
     """Leave all as it is."""
+
+
+def describe(p: Lifecycle, _: Any) -> None:
+    assert isinstance(p.plan, Undescribed)
+    p.plan.describe()
 
 
 def submit(p: Lifecycle, job: Any) -> bool:

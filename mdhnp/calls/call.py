@@ -14,14 +14,16 @@ from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
-from mdhnp.calls.entry import Entry, Start
+from mdhnp.calls.entry import Entry
 from mdhnp.calls.indices import preparing, stand_ins
+from mdhnp.calls.lifecycle import DESCRIBING, State
 from mdhnp.calls.numpy_tier import seconds_by_numpy
 from mdhnp.calls.operands import fallback, is_sparse, unsupported
+from mdhnp.calls.plans import Undescribed
 from mdhnp.calls.request import Described, NoDoublePrecision, Routine, described
+from mdhnp.calls.states import lifecycle_of
 from mdhnp.calls.steps import CallRequest, at_precision
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
-from mdhnp.calls.undescribed import WORTH, Undescribed
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
@@ -154,7 +156,7 @@ def _undescribed(
     if not all([a.flags.c_contiguous for a in arrays]):  # results of functions may lie as operands do
         return None
     function = routine.brief(arrays, *given.what[1:])
-    if function is None or seconds_by_numpy(function) >= WORTH:
+    if function is None or seconds_by_numpy(function) >= DESCRIBING:
         return None
     layouts = [(a.dtype, a.shape, a.strides) for a in arrays]
     kept = given._replace(operands=())  # an entry keeps nobody's arrays
@@ -166,8 +168,8 @@ def _undescribed(
         store.drop(place[0])
         return store.keep(place[0], planned[0], place[1])
 
-    made = Undescribed(routine.name, function, describe)
-    return Entry(Start(made, made), None, None)
+    plan = Undescribed(routine.name, function, describe)
+    return Entry(lifecycle_of((), plan, State.UNDESCRIBED), None, None)
 
 
 def _planned(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # which load OpenCL
 
 #: Seconds that making kernels takes, where none have been made yet.
 COMPILING = 0.3
+#: Seconds of calls of which a description, of half a millisecond, is a twentieth: what contests may lose, too.
+DESCRIBING = 0.01
 #: Contests of an entry after which no further one is held in a process: its calls have cost about a minute by then.
 _CONTESTS = 7
 #: Seconds of a call that only enqueues kernels.
@@ -40,6 +42,7 @@ class State(Enum):
 
     __hash__ = object.__hash__  # Enum's own takes a first call microseconds
 
+    UNDESCRIBED = "NumPy, until calls have cost so much that describing them takes little beside it"
     NEW = "nothing yet"
     CHOSEN = "kernels, which are to be made now"
     UNLOADED = "NumPy, until all calls have cost what loading OpenCL takes"
@@ -73,12 +76,13 @@ Table = Mapping[
 class Lifecycle(Watcher):
     """Where an entry is in the table, and what is known of it there.
 
-    `requests` are what its steps ask for, `spent` is what calls have cost before. A fused function that may be
-    rewritten in other ways has a `call`, which plans it anew; if kernels are `missing`, NumPy computes it as it is
-    written meanwhile.
+    `requests` are what its steps ask for, none before it is described, `spent` is what calls have cost before. A fused
+    function that may be rewritten in other ways has a `call`, which plans it anew; if kernels are `missing`, NumPy
+    computes it as it is written meanwhile.
     """
 
     plan: Plan
+    request: Request
 
     def __init__(
         self,
@@ -91,7 +95,8 @@ class Lifecycle(Watcher):
     ) -> None:
         super().__init__()
         self.table, self.missing = table, missing
-        self.request, *self.others = requests
+        if requests:
+            self.request, *self.others = requests
         self.call, self.spent = call, spent or Spent()
         self.state, self.why, self.kept = State.NEW, "", True
         self.entry: Entry | None = None
@@ -153,6 +158,8 @@ class Lifecycle(Watcher):
     def price(self) -> float | None:
         """Give the seconds that calls are to cost in this state; None where nothing follows them."""
         match self.state:
+            case State.UNDESCRIBED:
+                return DESCRIBING
             case State.UNLOADED:
                 return loading.unloaded.price
             case State.FIRST:
@@ -188,7 +195,7 @@ class Lifecycle(Watcher):
     @property
     def start(self) -> Start:
         """What the entry begins with."""
-        counted = self.state in (State.UNLOADED, State.FIRST, State.KERNELS)
+        counted = self.state in (State.UNDESCRIBED, State.UNLOADED, State.FIRST, State.KERNELS)
         return Start(self.plan, self if counted else None, self.kept)
 
     def put(self, plan: Plan, why: str) -> None:

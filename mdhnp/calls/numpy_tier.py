@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mdhnp.calls.ufuncs import FAST, LARGE, MANY, ROW, by_ufuncs, einsum
 from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
-from mdhnp.mdh import Computation, MdHom
+from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.mdh.views import row_major
 
@@ -56,7 +56,7 @@ class NumpyFunction:
 
 
 class _Operand(NamedTuple):
-    """Of an array what an MDH's view says of it."""
+    """What is read, or made: its type, and how its elements lie, strides in elements."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -64,15 +64,37 @@ class _Operand(NamedTuple):
     element_bytes: int
 
 
-class _Einsum(NamedTuple):
-    """What the function for an einsum depends on beside its subscripts, as an MDH has it."""
+class _Product(NamedTuple):
+    """A sum of products of operands, as subscripts say: all of it is computed in the type of the result."""
 
+    #: Labels of the operands' axes, with commas between them, and of the result's.
+    terms: str
+    output: str
     inputs: tuple[_Operand, ...]
-    outputs: tuple[_Operand, ...]
+    result: _Operand
     points: int
 
+    @property
+    def text(self) -> str:
+        return f"{self.terms}->{self.output}"
 
-_Summed = MdHom | _Einsum
+    @property
+    def name(self) -> str:
+        return f'numpy.einsum("{self.text}")'
+
+    @property
+    def elements(self) -> int:
+        return sum([prod(v.shape) for v in (*self.inputs, self.result)])
+
+    @property
+    def extents(self) -> dict[str, int]:
+        labels = self.terms.replace(",", "")
+        return dict(zip(labels, [n for v in self.inputs for n in v.shape], strict=True))
+
+    @property
+    def is_of_one_type(self) -> bool:
+        """Whether parts that NumPy combines first, in their own type, are combined in that of the result."""
+        return all([v.dtype == self.result.dtype for v in self.inputs])
 
 
 def numpy_function(h: Computation) -> NumpyFunction | None:
@@ -82,8 +104,13 @@ def numpy_function(h: Computation) -> NumpyFunction | None:
         return None
     text = subscripts(one)
     if (text is None or not _suits_einsum(one, text)) and (known := by_ufuncs(one)) is not None:
-        return _function(one, *known)
-    return None if text is None else _matrix_product(one, text) or _by_einsum(one, text)
+        return _function((*one.inputs, *one.outputs), *known)
+    if text is None:
+        return None
+    terms, _, output = text.partition("->")
+    *inputs, result = [_Operand(v.dtype, v.shape, v.strides, v.element_bytes) for v in (*one.inputs, *one.outputs)]
+    product = _Product(terms, output, tuple(inputs), result, one.points)
+    return _matrix_product(product) or _by_einsum(product)
 
 
 def _suits_einsum(h: MdHom, text: str) -> bool:
@@ -116,19 +143,16 @@ def einsum_function(terms: Sequence[str], output: str, arrays: Sequence[npt.NDAr
     if any([sizes.setdefault(c, n) != n or n == 0 or not c.isascii() for c, n in pairs]):
         return None
     shape, dtype = tuple([sizes[c] for c in output]), np.result_type(*arrays)
-    given = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
-    text, result = f"{','.join(terms)}->{output}", _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
-    h = _Einsum(given, (result,), prod(sizes.values()))
     if dtype.char == "e":  # NumPy's other functions warn where `einsum` does not
         return None
-    if len(terms) > 2:
-        return _function(h, f'numpy.einsum("{text}")', _optimized(text), h.points) if _is_of_one_type(h) else None
-    return _matrix_product(h, text) or _by_einsum(h, text)
-
-
-def _is_of_one_type(h: _Summed) -> bool:
-    """Whether parts that are combined first, in the type of their own, are combined in that of the result."""
-    return all([v.dtype == h.outputs[0].dtype for v in h.inputs])
+    inputs = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
+    result = _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
+    product = _Product(",".join(terms), output, inputs, result, prod(sizes.values()))
+    if len(terms) < 3:
+        return _matrix_product(product) or _by_einsum(product)
+    if not product.is_of_one_type:
+        return None
+    return _function((*inputs, result), product.name, _optimized(product.text), product.points)
 
 
 def _optimized(text: str) -> Compute:
@@ -141,83 +165,75 @@ def seconds_by_numpy(function: NumpyFunction | None) -> float:
 
 
 def _function(
-    h: _Summed, name: str, compute: Compute, walked: int, multiplied: int = 0, copied: int = 0
+    views: Sequence[_Operand | View], name: str, compute: Compute, walked: int, multiplied: int = 0, copied: int = 0
 ) -> NumpyFunction:
-    result = h.outputs[0].dtype
-    moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
+    """Return a function with its work; `views` are of what it reads, then of what it gives."""
+    moved, result = sum([v.element_bytes for v in views]), views[-1].dtype
     return NumpyFunction(name, compute, NumpyWork(result.char, multiplied, walked, moved, copied * result.itemsize))
 
 
-def _by_einsum(h: _Summed, text: str) -> NumpyFunction:
+def _by_einsum(h: _Product) -> NumpyFunction:
     """Return an einsum whose result is new and C-contiguous; NumPy chooses the layout in which it is fastest."""
-    terms, _, output = text.partition("->")
-    dtype, sums = h.outputs[0].dtype, {*terms} - {*output, ","}
-    alone = [] if _is_read_once(h, terms, output) else [n for n in sums if terms.count(n) == 1]
-    product, first = partial(einsum, text), terms.partition(",")[0]
+    terms, output, views = h.terms, h.output, (*h.inputs, h.result)
+    dtype, sums = h.result.dtype, {*terms} - {*output, ","}
+    alone = [] if _is_read_once(h) else [n for n in sums if terms.count(n) == 1]
+    product, first = partial(einsum, h.text), terms.partition(",")[0]
     compute: Compute = product
     walked = h.points // FAST if sums and "," not in terms else h.points
     rows = 0 < len({*first}) == len(first) and (terms, output) == (f"{first},{first}", first[:-1])
     if rows and h.points <= _BRIEF and dtype.char in _ROWS:
-        return _function(h, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
+        return _function(views, "numpy.vecdot", _VECDOT if len(first) == 2 else partial(_VECDOT, order="C"), h.points)
     if {*terms} == {*output}:  # of one array, as a view: other axes, or its diagonal
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
-    elif alone and _sums_come_first(h, terms, alone):
-        compute, walked = _product_of_sums(terms, output, alone), _elements(h)
-    elif h.points >= _OPTIMIZED and _pairs_pay(h, terms, output, alone):
-        compute = _optimized(text)
+    elif alone and _sums_come_first(h, alone):
+        compute, walked = _product_of_sums(terms, output, alone), h.elements
+    elif h.points >= _OPTIMIZED and _pairs_pay(h, alone):
+        compute = _optimized(h.text)
     elif len(output) > 1:  # else it is contiguous, or a scalar
         compute = lambda *arrays: np.ascontiguousarray(product(*arrays))  # noqa: E731
-    return _function(h, f'numpy.einsum("{text}")', compute, walked)
+    return _function(views, h.name, compute, walked)
 
 
-def _pairs_pay(h: _Summed, terms: str, output: str, alone: Sequence[str]) -> bool:
+def _pairs_pay(h: _Product, alone: Sequence[str]) -> bool:
     """Whether NumPy's pairs take less time than one einsum, and are right: in the type of each pair."""
-    if "," not in terms or (terms.count(",") > 1 and not _is_of_one_type(h)):
+    if "," not in h.terms or (len(h.inputs) > 2 and not h.is_of_one_type):
         return False
-    return bool(alone) or (h.outputs[0].dtype.char in _BLAS and _shrinks(h, terms, output))
+    return bool(alone) or (h.result.dtype.char in _BLAS and _shrinks(h))
 
 
-def _shrinks(h: _Summed, terms: str, output: str) -> bool:
+def _shrinks(h: _Product) -> bool:
     """Whether some two of several operands have a product with fewer elements than there are points.
 
     Else one einsum, which keeps no product, takes a fifth of the time of NumPy's pairs.
     """
-    each, extents = terms.split(","), _extents(h, terms)
+    each, extents = h.terms.split(","), h.extents
 
     def size(*pair: int) -> int:
-        needed = {*output}.union(*[term for n, term in enumerate(each) if n not in pair])
+        needed = {*h.output}.union(*[term for n, term in enumerate(each) if n not in pair])
         return prod([extents[n] for n in needed.intersection("".join([each[n] for n in pair]))])
 
     return len(each) > 2 and any([size(*pair) < h.points for pair in combinations(range(len(each)), 2)])
 
 
-def _extents(h: _Summed, terms: str) -> dict[str, int]:
-    return dict(zip(terms.replace(",", ""), [n for v in h.inputs for n in v.shape], strict=True))
-
-
-def _elements(h: _Summed) -> int:
-    return sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
-
-
-def _is_read_once(h: _Summed, terms: str, output: str) -> bool:
+def _is_read_once(h: _Product) -> bool:
     """Whether one einsum takes less time than sums of operands before it: of real numbers, few points and long rows."""
-    if h.outputs[0].dtype.kind == "c" or h.points >= 2 * _elements(h):
+    if h.result.dtype.kind == "c" or h.points >= 2 * h.elements:
         return False
     sizes = [prod(v.shape) for v in h.inputs]
-    last = max(zip(sizes, terms.split(","), strict=True), key=lambda each: each[0])[1][-1:]
-    return terms.count(last) == 1 or last in output
+    last = max(zip(sizes, h.terms.split(","), strict=True), key=lambda each: each[0])[1][-1:]
+    return h.terms.count(last) == 1 or last in h.output
 
 
-def _sums_come_first(h: _Summed, terms: str, alone: Sequence[str]) -> bool:
+def _sums_come_first(h: _Product, alone: Sequence[str]) -> bool:
     """Whether each operand of a product is to be summed before over the labels of no other one, `alone`.
 
     That must leave fewer points than there are elements, since an einsum of it does not call BLAS.
     """
-    if "," not in terms or h.points < _SUMMED_FIRST or {v.dtype for v in h.inputs} != {h.outputs[0].dtype}:
+    if "," not in h.terms or h.points < _SUMMED_FIRST or not h.is_of_one_type:
         return False
-    return prod([size for n, size in _extents(h, terms).items() if n not in alone]) <= _elements(h)
+    return prod([size for n, size in h.extents.items() if n not in alone]) <= h.elements
 
 
 def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:
@@ -234,10 +250,10 @@ def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:
     return lambda *arrays: product(*[a if f is None else f(a) for f, a in zip(sums, arrays, strict=True)])
 
 
-def _matrix_product(h: _Summed, text: str) -> NumpyFunction | None:
+def _matrix_product(h: _Product) -> NumpyFunction | None:
     """Return the product of two operands as matrices, in stacks or not; None where an einsum is as good."""
-    terms, _, output = text.partition("->")
-    first, _, second = terms.partition(",")
+    output, result = h.output, h.result
+    first, _, second = h.terms.partition(",")
     sums = [n for n in first if n not in output]
     repeated = any([len({*term}) < len(term) for term in (first, second)])
     if len(h.inputs) != 2 or not sums or repeated or {*sums} != {*second} - {*output}:
@@ -249,11 +265,11 @@ def _matrix_product(h: _Summed, text: str) -> NumpyFunction | None:
     if swapped:
         a, b, first, second, rows, columns = b, a, second, first, columns, rows
     sums.sort(key=(first if prod(a.shape) >= prod(b.shape) else second).index)
-    extents = _extents(h, terms)
+    extents = h.extents
     down, across = [rows] if rows else [], [columns] if columns or stack else []
     left, left_copied = _transposed(first, [*stack, *down, sums], extents)
     right, right_copied = _transposed(second, [*stack, sums, *across], extents)
-    dtype, order = h.outputs[0].dtype, [n for g in (*stack, rows, columns) for n in g]
+    dtype, order = result.dtype, [n for g in (*stack, rows, columns) for n in g]
     blas, sizes = dtype.char in _BLAS, [prod([extents[n] for n in group]) for group in (rows, sums, columns)]
     if not (blas or dtype.char == "?" or max(sizes) <= _SMALL) or (stack and not rows):
         return None
@@ -275,13 +291,13 @@ def _matrix_product(h: _Summed, text: str) -> NumpyFunction | None:
     compute: Compute = product if swapped or left or right or joined or moved else multiply
     if dtype.char == "e":
         compute = lambda x, y: product(x.astype(np.float32), y.astype(np.float32)).astype(dtype)  # noqa: E731
-    copied = left_copied + right_copied + moved * prod(h.outputs[0].shape)
+    copied = left_copied + right_copied + moved * prod(result.shape)
     copied += sum([prod(v.shape) for v in h.inputs if v.dtype != dtype or dtype.char == "e"])
     if columns and abs(b.strides[second.index(sums[-1])]) == 1:  # BLAS copies what it reads along the sum
         copied += prod(b.shape)
     name = "numpy.dot" if small else "numpy.matmul"
     walked, multiplied = (0, h.points) if blas else (h.points, 0)
-    return _function(h, name, compute, walked, multiplied, copied)
+    return _function((*h.inputs, result), name, compute, walked, multiplied, copied)
 
 
 def _transposed(labels: str, groups: Sequence[Sequence[str]], extents: Mapping[str, int]) -> tuple[Compute | None, int]:

@@ -21,7 +21,7 @@ from mdhnp.calls.request import Request
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
 
-new, chosen, unloaded, first, building, comparing, kernels, searching, final = State
+undescribed, new, chosen, unloaded, first, building, comparing, kernels, searching, final = State
 called, paid, answered, installed, compared, failed = Event
 
 #: State, event, condition, action, next state.
@@ -44,6 +44,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (chosen, called, do.untuned_in_full, do.tune_kernels, kernels),
     (chosen, called, do.always, do.make_kernels, kernels),
     # Calls have cost what comes next does.
+    (undescribed, paid, do.always, do.describe, final),
     (unloaded, paid, lambda p, _: not loading.unloaded.begun, lambda p, _: loading.load_meanwhile(), unloaded),
     (first, paid, do.always, do.order_kernels, building),
     (kernels, paid, do.rivals, do.compare, comparing),
