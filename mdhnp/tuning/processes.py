@@ -123,6 +123,10 @@ class Servant:
         RuntimeError with the text of an error that it raises, TimeoutError if that takes more than `limit` seconds.
         """
         self.send(limit, function, *arguments)
+        return self.answer(limit)
+
+    def answer(self, limit: float) -> Any:
+        """Wait for what was sent, if anything, and give the last answer; errors as of :meth:`ask`."""
         answer, error = None, ""
         while self._owed:
             if not self._pipe.poll(limit):

@@ -81,7 +81,7 @@ class Worker:
 
     def _ask(self, schedule: Schedule, limit: float, method: str, *arguments: Any) -> Any:
         """Have a method called; a crash or hang is a measurement of the schedule, too."""
-        servant = self._servant or self._start()
+        servant = self.ready()
         try:
             return servant.ask(limit, perform, method, *arguments)
         except TimeoutError:
@@ -96,13 +96,25 @@ class Worker:
         self.close()
         return failed
 
-    def _start(self) -> Servant:
+    def start(self) -> None:
+        """Have the process start, without waiting for it; WorkerError if there can be none."""
+        if self._servant is not None:
+            return
         try:
             with suppress(OSError):
                 self._said = tempfile.TemporaryFile()  # noqa: SIM115
-            servant = self._servant = Servant(self._said)
-            servant.ask(_START, begin, self.kind, self._task, self._measures)
-            return servant
+            self._servant = Servant(self._said)
+            self._servant.send(_START, begin, self.kind, self._task, self._measures)
+        except (EOFError, OSError) as reason:
+            raise self._failed(self._end() or str(reason)) from reason
+
+    def ready(self) -> Servant:
+        """Wait until the process has started, and give it; WorkerError if it cannot."""
+        self.start()
+        servant = self._servant
+        assert servant is not None
+        try:
+            servant.answer(_START)
         except TimeoutError:
             error = f"not ready within {_START:g} s"
         except (EOFError, OSError) as reason:
@@ -112,8 +124,13 @@ class Worker:
         except BaseException:
             self.close()
             raise
+        else:
+            return servant
+        raise self._failed(error)
+
+    def _failed(self, why: str) -> WorkerError:
         self.close()
-        raise WorkerError(f"the {self._what} did not start: {error}")
+        return WorkerError(f"the {self._what} did not start: {why}")
 
     def _end(self) -> str:
         """Close, and say how the process ended: its status, and the last thing it printed."""
@@ -161,6 +178,19 @@ class Team:
 
     def __len__(self) -> int:
         return max(len(self._workers), len(self._builders))
+
+    def start(self) -> None:
+        """Start all processes, side by side; WorkerError as of a worker. What follows is search alone."""
+        for each in (*self._workers, *self._builders):
+            with suppress(WorkerError):  # it is asked again below
+                each.start()
+        for worker in self._workers:
+            worker.ready()
+        try:
+            for builder in self._builders:
+                builder.ready()
+        except WorkerError:  # no process to be had
+            self._dismiss()
 
     def begin(self, schedules: Sequence[Schedule]) -> None:
         """Have schedules compiled that are to be measured later; returns at once."""

@@ -151,6 +151,7 @@ def _times(
     """
     each = list(dict.fromkeys([s for s in (schedules[0], own.schedule, *schedules[1:]) if s is not None]))
     with team_of(own.mdhom, (device,), budget, seed) as team:
+        team.start()
         once = _once(team, each, budget)
         finalists = [s for s, seconds in once.items() if s in each[:2] or seconds <= _CLOSE * min(once.values())]
         turns = team.turns(finalists, _ROUNDS, budget) if len(finalists) > 1 else {}
@@ -167,5 +168,5 @@ def _once(team: Team, schedules: Sequence[Schedule], budget: float) -> dict[Sche
                 found[each.schedule] = each.seconds
             if time.monotonic() > end:
                 return found
-        end = time.monotonic() + budget  # processes start until something is measured
+        end = time.monotonic() + budget  # drivers load until something is measured
     return found

@@ -239,6 +239,7 @@ class _Tuning:
 
     def _explore(self, team: Team, report: _Report) -> None:
         """Measure what the search asks for; the default schedule comes first in every search, and alone."""
+        team.start()
         candidates = self._ask(1)
         while candidates:
             ahead = self._ask(len(team)) if team.overlaps else []
@@ -258,7 +259,7 @@ class _Tuning:
                     raise
                 return
             report(len(self._made), self._shown())
-            if self._end == math.inf:  # processes start, and drivers load, until something is measured
+            if self._end == math.inf:  # drivers load until something is measured
                 self._end = time.monotonic() + self._budget
             if self._is_late():
                 return
