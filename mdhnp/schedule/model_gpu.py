@@ -135,8 +135,12 @@ class _Gpu(Tiling):
         added = h.points * max(multiplied(h), 1)
         moved = unit.write_adds / 4 * (self.access.bytes_read + self.access.bytes_written) / added
         best, rounds = added / (units * unit.lanes * unit.clock), h.points / prod(h.extents[d] for d in h.dims("cc"))
+        # A second kernel reads what work-groups wrote of split sums.
+        parts = product(self.wg, self.access.combined)
+        combined = unit.combining + 2 * parts * self.access.bytes_written / (units * unit.cache)
         # Everybody waits for the first tiles.
-        return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 * unit.plain_depth / rounds))
+        computing = best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 * unit.plain_depth / rounds)
+        return np.asarray(computing + np.where(parts > 1, combined, 0.0))
 
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""
