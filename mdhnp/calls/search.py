@@ -105,7 +105,7 @@ def learn(entries: Iterable[tuple[Key, BestSchedule]]) -> None:
 
 def _finalists(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
     """The winner, then the others that were about as fast."""
-    ranked = sorted((m for m in tuned.measurements if m.seconds is not None), key=lambda m: m.seconds or 0.0)
+    ranked = sorted((m for m in tuned.measurements if m.status == "ok"), key=lambda m: m.seconds or 0.0)
     others = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _CLOSE * tuned.seconds]
     return [best, *others[: _TRIED - 1]]
 

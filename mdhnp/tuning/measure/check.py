@@ -53,18 +53,24 @@ def tolerance(right: Array) -> float:
     return float(np.max(np.abs(parts), initial=0.0, where=np.isfinite(parts))) * _TOLERANCES[real.itemsize]
 
 
-def is_close(a: Array, right: Array) -> bool:
-    """Whether two results differ by no more than another order of summation may bring; of integers, not at all."""
+def is_close(a: Array, right: Array, limit: float | None = None) -> bool:
+    """Whether two results differ by no more than another order of summation may bring; of integers, not at all.
+
+    How much that is follows from the right one, unless it is known.
+    """
     if right.dtype.kind not in "fc":
         return bool(np.array_equal(a, right))
-    real, limit = np.dtype(right.dtype.char.lower()), tolerance(right)
+    limit = tolerance(right) if limit is None else limit
+    real = np.dtype(right.dtype.char.lower())
     a, right = a.reshape(-1).view(real), right.reshape(-1).view(real)
+    distances = np.empty(min(_PART, len(right)), real)
     for n in range(0, len(right), _PART):
         x, y = a[n : n + _PART], right[n : n + _PART]
+        part = distances[: len(x)]
         with np.errstate(invalid="ignore"):
-            is_near = bool(np.all(np.abs(x - y) <= limit))
+            np.abs(np.subtract(x, y, out=part), out=part)
         # The slow comparison knows infinities and NaN.
-        if not is_near and not np.allclose(x, y, rtol=0.0, atol=limit, equal_nan=True):
+        if not part.max() <= limit and not np.allclose(x, y, rtol=0.0, atol=limit, equal_nan=True):
             return False
     return True
 

@@ -32,6 +32,12 @@ def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
     return bool(needed) and median(ratios) > needed[-1] and ratios[int((1 - _MOSTLY) * len(ratios))] > 1.0
 
 
+def time_taken(calls: Sequence[float], rounds: int) -> float:
+    """Give the seconds that so many rounds by turns take, of calls that take so many seconds."""
+    known = sum((_AWAKE + 2 if one < _SHORT else 2 if one < _LONG else 1) * one for one in calls)
+    return known + rounds * sum((_calls(one) + (one < _LONG)) * one for one in calls)
+
+
 def by_turns(works: Sequence[Callable[[int], object]], rounds: int, seconds: float) -> list[list[float]]:
     """Give the seconds of a call of each, round by round: at most so many, and none that would end too late.
 
@@ -41,7 +47,7 @@ def by_turns(works: Sequence[Callable[[int], object]], rounds: int, seconds: flo
     """
     end = time.perf_counter() + seconds
     each = [_seconds(work) for work in works]
-    counts = [max(round(TURN / max(one, 1e-9)), 1) for one in each]
+    counts = [_calls(one) for one in each]
     lasts = sum((count + (one < _LONG)) * one for count, one in zip(counts, each, strict=True))
     times: list[list[float]] = [[] for _ in works]
     for number in range(rounds):
@@ -52,6 +58,11 @@ def by_turns(works: Sequence[Callable[[int], object]], rounds: int, seconds: flo
                 works[at](1)
             times[at].append(_run(works[at], counts[at]))
     return times
+
+
+def _calls(one: float) -> int:
+    """How many calls fill a turn, of which one takes so many seconds."""
+    return max(round(TURN / max(one, 1e-9)), 1)
 
 
 def _run(work: Callable[[int], object], count: int) -> float:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
@@ -30,7 +30,7 @@ from mdhnp.tuning.lookup import family_schedule, key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.objective import Objective
 from mdhnp.tuning.measure.team import Team, WorkerError
-from mdhnp.tuning.measure.turns import ROUNDS, TURN, is_faster
+from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, is_faster, time_taken
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
 from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.own import Cost, InvalidConfiguration, as_tuple, checked, scalar
@@ -39,9 +39,11 @@ from mdhnp.warning import warn
 
 #: The fastest of a search, and rounds by turns among them: the winner is the challenger of what is in use.
 _FINALISTS, _HEATS = 5, 3
-#: Part of the budget that is kept for timing the finalists again, unless all of that takes less, and at most where so
-#: many runs take longer: three rounds of two, and one before of each. In seconds it is no more than the last number.
-_RESERVE, _MOST_RESERVE, _RUNS, _PATIENCE = 0.2, 0.5, 8, 60.0
+#: Rounds in which a challenger that is faster by little is found to be so.
+_DECIDING = MARGINS[-1][0]
+#: Part of the budget that is kept for timing the finalists again, unless all of that takes less, and at most where the
+#: rounds that decide take longer. In seconds it is no more than the last number.
+_RESERVE, _MOST_RESERVE, _PATIENCE = 0.2, 0.5, 60.0
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 #: Most processes that compile: candidates of one batch do not profit from what the others tell. For a GPU they need
@@ -298,22 +300,24 @@ class _Tuning:
         self._asked += len(asked)
         return asked
 
-    def _progress(self, count: int, ahead: float = 0.0) -> SearchProgress:
-        """How far the search will be with so many candidates, after some seconds more."""
-        seconds = 0.0 if self._end == math.inf else time.monotonic() + ahead - (self._end - self._budget)
+    def _progress(self, count: int) -> SearchProgress:
+        """How far the search is with so many candidates."""
+        seconds = 0.0 if self._end == math.inf else time.monotonic() - (self._end - self._budget)
         costs = [*map(as_tuple, self._costs.values())]
         stalled = len(costs) - 1 - costs.index(min(costs)) if costs else 0
         return SearchProgress(seconds, count, stalled, costs[0][0] if costs else None, min(costs)[0] if costs else None)
 
     def _is_late(self) -> bool:
-        """Whether the search is to end, as where one more candidate and the final take longer than there is time.
-
-        A candidate is run once to be checked, and once to be timed.
-        """
-        best = min(self._told().values(), default=0.0)
-        whole = 2 * (_FINALISTS * _HEATS + 2 * ROUNDS) * max(best, TURN)  # each turn after a call that does not count
-        reserve = min(max(_RESERVE * self._budget, min(_MOST_RESERVE * self._budget, _RUNS * best)), whole)
-        return self._abort.reached(self._progress(len(self._made), 2 * best + reserve))
+        """Whether the search is to end, as where one more candidate and the final take longer than there is time."""
+        told = self._told()
+        best, used = min(told.values(), default=0.0), told.get(self._used, 0.0)
+        whole = time_taken([best] * _FINALISTS, _HEATS) + time_taken([best, used], ROUNDS)
+        decided = min(time_taken([best, used], _DECIDING), _MOST_RESERVE * self._budget)
+        reserve = min(max(_RESERVE * self._budget, decided), whole)
+        done = self._progress(len(self._made))
+        # Run once to be checked, and once to be timed; before, it is compiled.
+        one = max(2 * best, done.seconds / max(len(self._made) - 1, 1))
+        return self._abort.reached(replace(done, seconds=done.seconds + one + reserve))
 
     def _cheapest(self, team: Team) -> tuple[Schedule, float, float]:
         """Give the schedule of the least cost, that in use where it costs no more; its seconds, and the default's."""
@@ -348,13 +352,18 @@ class _Tuning:
             with suppress(WorkerError):
                 told |= {m.schedule: m.seconds for m in team.measure([used], None) if m.seconds is not None}
             used = used if used in told else start  # what fails here or is wrong is no incumbent
-        challengers = [s for s in left if s != used]
+        checked = {m.schedule for m in self._made if m.status == "ok"}  # results of slow ones need not be right
+        challengers = [s for s in left if s != used and s in checked]
         longest = max(told.get(used, 0.0), told[left[0]])
-        left_over = self._left() - _RUNS * longest
-        if len(challengers) > 1 and not hurried and left_over > _HEATS * sum(told[s] for s in challengers):
+        last = [told.get(s, longest) for s in dict.fromkeys([used, *challengers[:1], start])]
+        left_over = self._left() - time_taken(last, _DECIDING)
+        several = challengers
+        while len(several) > 1 and time_taken([told[s] for s in several], _HEATS) > left_over:
+            several = several[:-1]
+        if len(several) > 1 and not hurried:
             self._known.claim(self._key, self._owner)  # renews it
-            times = team.turns(challengers, _HEATS, left_over)
-            challengers.sort(key=lambda s: median(times[s] or [math.inf]))
+            times = team.turns(several, _HEATS, left_over)
+            challengers = sorted(several, key=lambda s: median(times[s] or [math.inf]))
         self._known.claim(self._key, self._owner)
         rounds = team.turns([used, *challengers[:1], start], ROUNDS, self._left() if challengers else 0.0)
         won = next((s for s in challengers[:1] if is_faster(rounds[s], rounds[used])), used)
