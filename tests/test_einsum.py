@@ -3,13 +3,15 @@ from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 
 import numpy as np
+import opt_einsum
 import pytest
-from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, magnitude, operands
+from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, magnitude, operands, subscripts
 
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.explanation import explain
 from mdhnp.frontend.contraction import contraction, parse
 from mdhnp.frontend.einsum import einsum
+from mdhnp.frontend.pairwise import contractions
 from mdhnp.settings import config
 
 #: A reduction, a copy and a contraction: what types and layouts are tried on, one by one.
@@ -114,6 +116,24 @@ def test_what_is_read_once_is_no_temporary(device, subscripts, shapes, launches)
 
 def test_broadcast_of_many_operands_is_found_late(device):
     check("i,ij,j,k->k", operands(((1,), (3, 1), (4,), (2,)), [np.float64]))
+
+
+def test_the_order_of_three_operands_takes_no_more_operations_than_the_best_of_opt_einsums():
+    rng, tried = np.random.default_rng(0), 0
+    while tried < 100:
+        text, shapes = subscripts(rng, 50)
+        read, output = parse(text, tuple(map(len, shapes)))
+        if len(read) != 3 or any(text.count(label) == 1 for label in {*text} - {*",->"}):
+            continue  # labels that one operand has alone are summed before, at no cost
+        tried += 1
+        steps = contractions(read, output, tuple(shapes), True)
+        path = [steps[0][0], (0, 1)] if len(steps) == 2 else [(0, 1, 2)]
+        found = {
+            how: opt_einsum.contract_path(text, *shapes, shapes=True, optimize=how)[1].opt_cost
+            for how in ("optimal", "dp")
+        }
+        ours = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)[1].opt_cost
+        assert ours <= min(found.values()) or len(steps) == 1, text
 
 
 @pytest.mark.parametrize("given", [[[1, 2], [3, 4]], 3, 2.5, True, np.float32(2), np.ma.ones((2, 2)), range(4)])

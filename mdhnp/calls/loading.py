@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls.entry import Spent
 from mdhnp.mdh import Computation
-from mdhnp.process import process, unforked
+from mdhnp.process import process, take_for_old, unforked
 from mdhnp.warning import warn
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def load() -> "tuple[Device, ...]":
         for device in each.members:
             device.check()
     devices = candidates
+    take_for_old()
     return usable
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyopencl as cl
 
 from mdhnp.documentation import public
-from mdhnp.process import process, unforked
+from mdhnp.process import process, take_for_old, unforked
 from mdhnp.runtime import discovery, resident, trial
 from mdhnp.runtime.capabilities import LOADING, shortage
 from mdhnp.runtime.groups import Group, group, sub_devices
@@ -53,6 +53,7 @@ def _listed() -> tuple[Device, ...]:
             listed = tuple(sorted(_present(), key=_merit))
         if not _found:  # else such a finalizer was faster, and its objects may be in use
             _found.append(listed)
+            take_for_old()
     return _found[0]
 
 
