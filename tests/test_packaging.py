@@ -1,5 +1,6 @@
 """Packaging: what the wheel and the source hold, where the version is from, what workflows use."""
 
+import os
 import pkgutil
 import subprocess
 import sys
@@ -88,3 +89,28 @@ def test_actions_are_pinned() -> None:
 
 def test_the_script_is_there() -> None:
     assert pkgutil.resolve_name(PROJECT["project"]["scripts"]["mdhnp"]) is main
+
+
+#: Commands of `.ci/pocl` that reach for the network, or take minutes; the one of CMake's leaves a file where it is run.
+POCLS = {
+    "id": "echo 0", "uname": "echo x86_64", "apt-cache": "", "dpkg-deb": "", "dpkg": "exit 1", "tar": "", "ninja": "",
+    "apt-get": 'case "$*" in *download*) touch pocl-source_6.deb;; esac', "cmake": "touch compile_test.bc",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not (ROOT / ".ci").exists(), reason="Debian's, and not in distributions")
+def test_pocl_is_built_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    for name, does in POCLS.items():
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{does}\n")
+        file.chmod(0o755)
+    here, home = tmp_path / "here", tmp_path / "home"
+    here.mkdir()
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(home), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        ["bash", ROOT / ".ci" / "pocl"], cwd=here, env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{home}/mdhnp-ci/pocl-6.0/etc/OpenCL/vendors\n"
+    assert not [*here.iterdir()]
+    assert not [*tmp_path.glob("tmp.*")]
