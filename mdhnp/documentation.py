@@ -26,6 +26,13 @@ PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
 #: Where MDHs are from.
 FIRST_PAPER = 'Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL"'
 
+#: The public module that has a function, by the module or folder where it is written; of all others ``mdhnp`` has it.
+_HOMES = {f"mdhnp.{name}": f"mdhnp.{name}" for name in ("dask", "skeletons", "tuning")} | {
+    "mdhnp.frontend.fourier": "mdhnp.fft",
+    "mdhnp.frontend.linalg": "mdhnp.linalg",
+    "mdhnp.frontend.matrices": "mdhnp.linalg",
+}
+
 #: Types and meanings of parameters, by name.
 SHARED = {
     "alpha": "number: Factor of the product, by default 1; a value at run time: all share one kernel.",
@@ -63,7 +70,6 @@ def public(
     summary: str = "",
     *,
     name: str = "",
-    module: str = "mdhnp",
     returns: str = "",
     yields: str = "",
     raises: Mapping[str, str] | None = None,
@@ -82,17 +88,18 @@ def public(
     before, or "", is together with it; that of a parameter called `name` is `name_`. A block `yields` something.
     `raises` says when it raises what. The example is without its import of the package.
 
-    `name` is that of a function which a table makes, and `module` has it. `guard` is false where a function names its
+    `name` is that of a function which a table makes. `guard` is false where a function names its
     errors itself, to be faster.
     """
 
     def decorate(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
-            function.__module__ = module
         if isinstance(function, type):
             names, text = _parts(function), cleandoc(function.__doc__ or "")
         else:
+            own = function.__module__
+            function.__module__ = _HOMES.get(own) or _HOMES.get(".".join(own.split(".")[:2]), "mdhnp")
             # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
             names, text, function.__annotations__ = _parameters(function), summary, {}
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}

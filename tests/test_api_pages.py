@@ -27,6 +27,22 @@ def public() -> list[str]:
     return names
 
 
+def test_functions_say_where_users_find_them() -> None:
+    """What `help`, documentation and pickles say of a function: a public module that has it by its name."""
+    homes, count = {"mdhnp", *(f"mdhnp.{space}" for space in NAMESPACES)}, 0
+    for name in public():
+        module, _, last = name.rpartition(".")
+        found = getattr(import_module(module), last)
+        if callable(found) and not isinstance(found, type) and type(found).__module__ in ("builtins", "mdhnp._native"):
+            if found.__module__.partition(".")[0] == "numpy":
+                continue  # NumPy's own
+            assert found.__module__ in homes, name
+            assert getattr(import_module(found.__module__), found.__qualname__) is found, name
+            assert pickle.loads(pickle.dumps(found)) is found
+            count += 1
+    assert count > 200
+
+
 def described(page: Path) -> list[str]:
     """Names that a page lists for autosummary, or describes itself."""
     module, listing, found = "mdhnp", "", []

@@ -79,8 +79,7 @@ def test_examples_of_public_functions(name: str, device: Device, monkeypatch: py
     known = {n: getattr(mdhnp.mdh, n) for n in mdhnp.mdh.__all__}
     example = doctest.DocTestParser().get_doctest(FUNCTIONS[name].__doc__ or "", known, name, None, None)
     assert doctest.DocTestRunner(optionflags=OPTIONS).run(example).failed == 0
-    if str(FUNCTIONS[name].__module__).startswith(("mdhnp.frontend", "mdhnp.skeletons")) and name != "Links":
-        assert example.examples or isinstance(FUNCTIONS[name], type), "no example"
+    assert example.examples or isinstance(FUNCTIONS[name], type), "no example"
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)

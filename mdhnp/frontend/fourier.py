@@ -28,7 +28,6 @@ _NORM = (
 )
 _transforming = partial(
     repeatable,
-    module="mdhnp.fft",
     norm=_NORM,
     returns="ndarray or Array: Of 32 bits a number for float32 and complex64, of 64 for others.",
     notes=ON_HOST,
@@ -95,7 +94,6 @@ def _frequencies(name: str, shape: str, example: str) -> Callable[..., Any]:
     @public(
         f"Give the frequencies of a transform's elements, as ``numpy.fft.{name}`` does.",
         name=name,
-        module="mdhnp.fft",
         n="int: Elements that are transformed.",
         d="number: Their distance.",
         returns=f"Array: New, {shape}.",
@@ -118,7 +116,6 @@ def _shift(name: str, what: str, example: str, back: bool) -> Callable[..., Any]
     @repeatable(
         f"{what}, as ``numpy.fft.{name}`` does.",
         name=name,
-        module="mdhnp.fft",
         axes="int or sequence of int, optional: Along which axes; by default along all.",
         returns="ndarray or Array: New, of the shape and type of `x`.",
         raises={"ValueError": "If an axis is named twice."},
