@@ -16,7 +16,7 @@ from mdhnp.mdh import canonical, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule.default import default
 from mdhnp.tuning import evaluations, kernel, parameter, space, tune
-from mdhnp.tuning.measure import energy
+from mdhnp.tuning.measure import objective
 from mdhnp.tuning.measure.bench import Bench, TuningTask
 
 CPU = cast(Device, SimpleNamespace(kind="cpu", runtime="intel", name="Xeon"))
@@ -26,9 +26,9 @@ GPU = cast(Device, SimpleNamespace(kind="gpu", runtime="nvidia", name="H100", cl
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(energy, "_SECONDS", 0.0)
-    monkeypatch.setattr(energy, "_PATIENCE", 0.05)
-    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
+    monkeypatch.setattr(objective, "_SECONDS", 0.0)
+    monkeypatch.setattr(objective, "_PATIENCE", 0.05)
+    monkeypatch.setattr(objective, "POWERCAP", tmp_path)
 
 
 def powercap(folder: Path, **counters: tuple[str, int]) -> None:
@@ -66,9 +66,9 @@ def test_energy_is_that_of_all_packages_and_counters_begin_anew(
         powercap(tmp_path, **{z: (n, count) for z, n in zip(zones, names, strict=True)})
 
     run()
-    monkeypatch.setattr(energy, "_PATIENCE", 60.0)
-    monkeypatch.setattr(energy, "_STEPS", 6)
-    counters = energy.energy_counters(CPU)
+    monkeypatch.setattr(objective, "_PATIENCE", 60.0)
+    monkeypatch.setattr(objective, "_STEPS", 6)
+    counters = objective.energy_counters(CPU)
     assert [counters.joules(run) for _ in range(3)] == pytest.approx([0.3] * 3), "begun anew in one of them at least"
 
 
@@ -81,7 +81,7 @@ def test_a_board_is_found_by_its_slot_and_counted_from_step_to_step(monkeypatch:
         runs += 1
 
     asked = nvml(monkeypatch, lambda: 5_000_000 + 30 * (runs // 4 * 4))
-    counter = energy.energy_counters(GPU)
+    counter = objective.energy_counters(GPU)
     assert asked == ["00000001:8d:14.0"]
     assert counter.joules(run) == pytest.approx(0.03)
     assert runs == 4 + 40, "ten steps, after the one from which it counts"
@@ -90,25 +90,25 @@ def test_a_board_is_found_by_its_slot_and_counted_from_step_to_step(monkeypatch:
 def test_counters_that_stand_still_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     nvml(monkeypatch, lambda: 7)
     with pytest.raises(RuntimeError, match=r"energy: the counters stand still, at \[7\]"):
-        energy.energy_counters(GPU).joules(lambda: None)
+        objective.energy_counters(GPU).joules(lambda: None)
 
 
 def test_what_cannot_be_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match="the system has no counters of what Xeon takes"):
-        energy.energy_counters(CPU)
+        objective.energy_counters(CPU)
     other = cast(Device, SimpleNamespace(kind="gpu", runtime="other", name="Arc"))
     with pytest.raises(RuntimeError, match="nothing tells what Arc takes"):
-        energy.energy_counters(other)
+        objective.energy_counters(other)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(RuntimeError, match=r"pip install 'mdhnp\[energy\]'"):
-        energy.energy_counters(GPU)
+        objective.energy_counters(GPU)
 
     def refused() -> int:
         raise NVMLError("Insufficient Permissions")
 
     nvml(monkeypatch, refused)
     with pytest.raises(RuntimeError, match=r"H100 in slot 00000001:8d:14\.0 takes: Insufficient Permissions"):
-        energy.energy_counters(GPU)
+        objective.energy_counters(GPU)
 
 
 def test_counters_that_the_user_may_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +122,14 @@ def test_counters_that_the_user_may_not_read(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Path, "read_text", refused)
     with pytest.raises(RuntimeError, match="energy_uj cannot be read by this user"):
-        energy.energy_counters(CPU)
+        objective.energy_counters(CPU)
 
 
 def test_a_kernel_is_tuned_for_energy(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that takes three watts whatever it does."""
-    watts = energy.EnergyCounters(lambda: [int(3e6 * time.perf_counter())], [1 << 62], 1e-6)
-    monkeypatch.setattr(energy, "_board", lambda device: watts)
-    monkeypatch.setattr(energy, "_packages", lambda device: watts)
+    watts = objective.EnergyCounters(lambda: [int(3e6 * time.perf_counter())], [1 << 62], 1e-6)
+    monkeypatch.setattr(objective, "_board", lambda device: watts)
+    monkeypatch.setattr(objective, "_packages", lambda device: watts)
     text = "__kernel void fill(__global int *x) { for (int n = 0; n < EACH; ++n) x[get_global_id(0) * EACH + n] = n; }"
     fill = kernel(
         text, "fill", [np.zeros(1 << 14, np.int32)], lambda EACH: (1 << 14) // EACH,
@@ -142,9 +142,9 @@ def test_a_kernel_is_tuned_for_energy(device: Device, monkeypatch: pytest.Monkey
 
 
 def test_the_energy_of_a_call_is_that_of_one_of_many(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    watts = energy.EnergyCounters(lambda: [int(3e6 * time.perf_counter())], [1 << 62], 1e-6)
-    monkeypatch.setattr(energy, "_board", lambda device: watts)
-    monkeypatch.setattr(energy, "_packages", lambda device: watts)
+    watts = objective.EnergyCounters(lambda: [int(3e6 * time.perf_counter())], [1 << 62], 1e-6)
+    monkeypatch.setattr(objective, "_board", lambda device: watts)
+    monkeypatch.setattr(objective, "_packages", lambda device: watts)
     h = canonical(md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(*[np.ones(1 << 12)] * 2))
     bench = Bench(TuningTask(h, device.identity, default(h, device.caps)))
     seconds = bench.measure(default(h, device.caps), None).seconds

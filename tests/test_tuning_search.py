@@ -27,8 +27,7 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import key_of, similar, tuned_for
-from mdhnp.tuning.search.matrices import corrected
-from mdhnp.tuning.search.search import Search
+from mdhnp.tuning.search.search import Search, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, 1 << 32)

@@ -7,15 +7,16 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
-from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
+from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, check_order, is_fixed, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.fixed import check_order, is_fixed
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory
 from mdhnp.schedule.rows import at_once, form, links, rows_memory, rows_plain, tiled
 from mdhnp.schedule.schedule import (
+    INPUTS,
+    ORDERS,
     SIZES,
     DeviceCaps,
     IllegalSchedule,
@@ -130,7 +131,7 @@ def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None
 
     Without `rank` or `inputs`, how many dimensions or inputs there are is what its own fields say.
     """
-    for name in (*SIZES, "local_copies", "private_copies", "steps"):
+    for name in (*SIZES, *INPUTS, "steps"):
         require(isinstance(getattr(s, name), tuple), f"{name}: {getattr(s, name)!r} is no tuple")
     rank = len(s.num_wg) if rank is None else rank
     inputs = len(s.private_copies) if inputs is None else inputs
@@ -138,7 +139,7 @@ def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None
         values = getattr(s, name)
         require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
         require(all(map(_is_size, values)), f"{name}: all must be at least 1 and of type int, not {values}")
-    for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
+    for name in ORDERS:
         order = getattr(s, name)
         require(_is_order(order, rank), f"{name}: must be a permutation of the {rank} dimensions, not {order!r}")
     require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
@@ -146,7 +147,7 @@ def check_fields(s: Schedule, rank: int | None = None, inputs: int | None = None
     for name in ("vector_dim", "streamed"):
         number = getattr(s, name)
         require(type(number) is int and -1 <= number < rank, f"{name}: {number!r} is no dimension")
-    for name in ("local_copies", "private_copies"):
+    for name in INPUTS:
         count = len(getattr(s, name))
         require(count == inputs, f"{name}: one for each of {inputs} inputs is needed, not {count}")
     require(all(type(c) is bool for c in s.private_copies), f"private_copies: not all bool: {s.private_copies}")

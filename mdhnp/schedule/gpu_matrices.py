@@ -22,7 +22,7 @@ from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, swizzles, t
 from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_COLUMNS, MOST_ROUNDED, allowed, multiplied, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
-from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, tile_counts
+from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups, put, tile_counts
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
@@ -93,7 +93,7 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
     yield from (replace(s, stages=stages) for stages in in_flight if stages != s.stages)
     for n, copy in enumerate(s.local_copies):
         if copy is not None and copy.pad:
-            yield _copied(s, n, replace(copy, pad=0))
+            yield replace(s, local_copies=put(s.local_copies, n, replace(copy, pad=0)))
     for d in {row, column} - {s.group_order[0]}:
         yield replace(s, group_order=(d, *(other for other in s.group_order if other != d)))
     other: Literal["local", "global"] = "local" if s.combine_on == "global" else "global"
@@ -305,11 +305,6 @@ def _parted(access: AccessPattern, sums: Mapping[int, int], terms: int, parts: i
     return found
 
 
-def _copied(s: Schedule, n: int, copy: LocalCopy) -> Schedule:
-    """The schedule with another copy of an input."""
-    return replace(s, local_copies=(*s.local_copies[:n], copy, *s.local_copies[n + 1 :]))
-
-
 def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> LocalCopy | None:
     """An input's tile in the array's order, with rows padded so that an instruction's lanes find different banks."""
     view, depends = access.h.inputs[n], access.depends[n]
@@ -323,7 +318,7 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
     size = tile_itemsize(view, packed=packed(s))
     for pad in range(0, caps.machine.unit.banks * max(4 // size, 1), WIDEST // size):
         copy = LocalCopy(order, (), pad)
-        found.append((bank_turns(access, caps, n, _copied(s, n, copy)), copy))
+        found.append((bank_turns(access, caps, n, replace(s, local_copies=put(s.local_copies, n, copy))), copy))
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]

@@ -7,13 +7,15 @@ High-Performance Code via Multi-Dimensional Homomorphisms", Table I; numbers in 
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import prod
 from operator import index
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from mdhnp.cost.machine import Machine, usual
 from mdhnp.documentation import public
+
+T = TypeVar("T")
 
 
 class IllegalSchedule(ValueError):
@@ -36,6 +38,11 @@ def require(holds: bool, rule: str) -> None:
     """Raise IllegalSchedule with the rule where it does not hold."""
     if not holds:
         raise IllegalSchedule(rule)
+
+
+def put(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
+    """Return the values with another one in a place."""
+    return (*values[:at], value, *values[at + 1 :])
 
 
 def tile_counts(extents: Sequence[int], tile: Sequence[int]) -> list[int]:
@@ -133,8 +140,8 @@ class LocalCopy:
     pad: int = 0
 
 
-#: Fields that have a number for each dimension.
-SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
+#: What fields of a schedule are: a number for each dimension, something for each input, an order of the dimensions.
+_SIZE, _INPUT, _ORDER = {"kind": "size"}, {"kind": "input"}, {"kind": "order"}
 
 
 @public(
@@ -181,20 +188,20 @@ np.float64(160.0)""",
 class Schedule:
     """One kernel's tuning parameters, those of the paper's Table I; numbers of dimensions and inputs begin with 0."""
 
-    num_wg: tuple[int, ...]
-    num_wi: tuple[int, ...]
-    local_tile: tuple[int, ...]
-    private_tile: tuple[int, ...]
+    num_wg: tuple[int, ...] = field(metadata=_SIZE)
+    num_wi: tuple[int, ...] = field(metadata=_SIZE)
+    local_tile: tuple[int, ...] = field(metadata=_SIZE)
+    private_tile: tuple[int, ...] = field(metadata=_SIZE)
     vector_dim: int
     vector_width: int
-    local_copies: tuple[LocalCopy | None, ...]
-    private_copies: tuple[bool, ...]
+    local_copies: tuple[LocalCopy | None, ...] = field(metadata=_INPUT)
+    private_copies: tuple[bool, ...] = field(metadata=_INPUT)
     results: Literal["private", "local", "global"]
-    global_order: tuple[int, ...]
-    local_order: tuple[int, ...]
-    private_order: tuple[int, ...]
-    group_order: tuple[int, ...]
-    item_order: tuple[int, ...]
+    global_order: tuple[int, ...] = field(metadata=_ORDER)
+    local_order: tuple[int, ...] = field(metadata=_ORDER)
+    private_order: tuple[int, ...] = field(metadata=_ORDER)
+    group_order: tuple[int, ...] = field(metadata=_ORDER)
+    item_order: tuple[int, ...] = field(metadata=_ORDER)
     combine_on: Literal["global", "local"] = "global"
     combine_every: int = 1
     stages: int = 1
@@ -245,8 +252,7 @@ class Schedule:
                 raise TypeError(f"at: {name!r} is none of {', '.join(SIZES)}")
             if not hasattr(number, "__index__"):
                 raise TypeError(f"at: {name} must be a whole number, not {number!r}")
-            old = getattr(self, name)
-            changed[name] = (*old[:dim], index(number), *old[dim + 1 :])
+            changed[name] = put(getattr(self, name), dim, index(number))
         return replace(self, **changed)
 
     def step(self, dim: int) -> int:
@@ -292,3 +298,11 @@ class Schedule:
         values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])
         values["steps"] = tuple(cls._from_dict(step) for step in fields.get("steps", ()))
         return cls(**values)
+
+
+def _of_kind(kind: str) -> tuple[str, ...]:
+    return tuple([f.name for f in fields(Schedule) if f.metadata.get("kind") == kind])
+
+
+#: The names of these fields.
+SIZES, INPUTS, ORDERS = map(_of_kind, ("size", "input", "order"))

@@ -16,18 +16,17 @@ from mdhnp.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, che
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import RESULTS, Batch
 from mdhnp.schedule.check import check_fields, check_second
-from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.general import adapt
-from mdhnp.schedule.schedule import SIZES
+from mdhnp.schedule.schedule import INPUTS, SIZES, put
 from mdhnp.tuning.search.parameters import Configuration, Parameter, Space, parameter
 from mdhnp.tuning.search.search import Told
 from mdhnp.tuning.search.space import schedule
-from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, begun
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, asked, begun
 
 
 def _names(h: Computation) -> dict[str, tuple[str, int | None]]:
     """Give the names that parameters of a stage's schedules may have, with the field and the number in it."""
-    counts = dict.fromkeys(SIZES, h.rank) | dict.fromkeys(("local_copies", "private_copies"), len(h.inputs))
+    counts = dict.fromkeys(SIZES, h.rank) | dict.fromkeys(INPUTS, len(h.inputs))
     names: dict[str, tuple[str, int | None]] = {f.name: (f.name, None) for f in fields(Schedule)}
     return names | {f"{field}_{n}": (field, n) for field, count in counts.items() for n in range(count)}
 
@@ -59,9 +58,6 @@ class SpaceSearch(Told):
         except TypeError as error:
             raise_named("tune", error)
         self._asked: dict[Schedule, Configuration | None] = {}
-        #: What was looked at last, and the schedule of that.
-        self._last: Configuration = {}
-        self._found: Schedule | None = None
         self._some_legal = False
 
     def ask(self) -> Schedule | None:
@@ -69,27 +65,20 @@ class SpaceSearch(Told):
         if not self._asked:
             self._asked[self._start] = None
             return self._start
-        if (configuration := ask_new(self._technique, self._told)) is not None and self._found is not None:
-            self._asked[self._found] = configuration
-            return self._found
+        configuration: Configuration = {}
+        for configuration in asked(self._technique):
+            found = self._of(configuration)
+            self._some_legal |= found is not None
+            if found is not None and found not in self._asked:
+                self._asked[found] = configuration
+                return found
+            self._technique.tell(configuration, None if found is None else self._times.get(found))
         if not self._some_legal and self._described:
             try:
-                self._check(self._with(self._start, self._last))
+                self._check(self._with(self._start, configuration))
             except IllegalSchedule as error:
                 raise IllegalSchedule(f"tune: space: has no legal schedule for {self._h}: {error}") from None
         return None
-
-    def _told(self, configuration: Configuration) -> tuple[float | None, ...]:
-        """Give what the schedule takes that a configuration describes: None where it failed or there is none.
-
-        Nothing where the schedule is a new one.
-        """
-        self._last, found = configuration, self._of(configuration)
-        self._found = found
-        if found is None:
-            return (None,)
-        self._some_legal = True
-        return (self._times.get(found),) if found in self._asked else ()
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
         super().tell(schedule, seconds)
@@ -120,8 +109,7 @@ class SpaceSearch(Told):
         """Give a schedule with orders and layouts that suit its numbers, and with each place where results may wait."""
         if isinstance(self._h, MdHom) and not said.atom:
             for results in dict.fromkeys((said.results, *RESULTS)):
-                made = schedule(self._access, Batch.of([replace(said, results=results)]), 0, self._caps)
-                yield in_fixed_order(self._h, made) if is_fixed(self._h) else made
+                yield schedule(self._access, Batch.of([replace(said, results=results)]), 0, self._caps)
         yield said
 
     def _with(self, s: Schedule, configuration: Mapping[str, Any]) -> Schedule:
@@ -135,7 +123,7 @@ class SpaceSearch(Told):
             own = changed.get(field, getattr(s, field))
             if field == "local_copies" and isinstance(value, bool):
                 value = (own[n] or LocalCopy(tuple(range(len(self._h.inputs[n].shape))))) if value else None
-            changed[field] = (*own[:n], value, *own[n + 1 :])
+            changed[field] = put(own, n, value)
         return replace(s, **changed)
 
 

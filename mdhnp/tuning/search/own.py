@@ -9,7 +9,7 @@ from typing import Any
 from mdhnp.documentation import public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
-from mdhnp.tuning.search.techniques import ModelGuided, Technique, ask_new, begun
+from mdhnp.tuning.search.techniques import ModelGuided, Technique, asked, begun
 
 #: A number, or a tuple of numbers.
 Cost = Any
@@ -145,23 +145,22 @@ class _Search:
 
     def _explore(self, start: Configuration | None) -> None:
         if start is not None:
-            self._technique.tell(start, self._number(self._evaluated(start)))
+            self._technique.tell(start, self._evaluated(start))
         while not self._abort.reached(self._progress()):
-            if (configuration := ask_new(self._technique, self._costs)) is None:
+            known = len(self._known)
+            for configuration in asked(self._technique):
+                self._technique.tell(configuration, self._evaluated(configuration))
+                if len(self._known) > known:
+                    break
+            else:
                 return
-            self._technique.tell(configuration, self._number(self._evaluated(configuration)))
-
-    def _costs(self, configuration: Configuration) -> tuple[float | None, ...]:
-        """Give what a configuration costs, if that is known."""
-        known = self._known.get(tuple(configuration.values()))
-        return () if known is None else (self._number(known),)
 
     def _progress(self) -> SearchProgress:
         best = None if self._best is None else scalar(self._best.cost)
         seconds = time.perf_counter() - self._begin
         return SearchProgress(seconds, len(self._known), self._stalled, scalar(self._first), best)
 
-    def _evaluated(self, configuration: Configuration) -> Evaluation:
+    def _evaluated(self, configuration: Configuration) -> float | None:
         """Give what a configuration costs; one that is known is not evaluated again."""
         key = tuple(configuration.values())
         if key not in self._known:
@@ -174,10 +173,7 @@ class _Search:
             self._first = cost if self._first is None else self._first
             if cost is not None and (self._best is None or as_tuple(cost) < as_tuple(self._best.cost)):
                 self._best, self._stalled = found, 0
-        return self._known[key]
-
-    def _number(self, evaluation: Evaluation) -> float | None:
-        return scalar(evaluation.cost)
+        return scalar(self._known[key].cost)
 
 
 def checked(cost: Any, what: str = "cost") -> Cost:

@@ -10,24 +10,22 @@ Any object with `ask` and `tell` can take its place.
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from math import log, prod
 
 import numpy as np
-import numpy.typing as npt
 
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.batch import PRIVATE, Batch
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.batch import PRIVATE, Batch, Floats
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import candidates
-from mdhnp.schedule.fixed import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import product_candidates
+from mdhnp.schedule.gpu_matrices import matrix_neighbours
 from mdhnp.schedule.model import seconds
-from mdhnp.tuning.search.matrices import Matrices, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 from mdhnp.tuning.search.variants import FIELDS, distinct, inherited, variants
-
-Floats = npt.NDArray[np.float64]
 
 _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
 #: Schedules with matrix instructions that are chosen from, before the neighbours of the best.
@@ -87,7 +85,10 @@ class Search(Told):
         several = caps.kind == "gpu" and self._listed is None
         likely = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
         pool, plain = [s for s in likely if s.atom], [s for s in likely if not s.atom]
-        self._matrices = Matrices(self._access, caps, pool)
+        #: Schedules with matrix instructions to choose from, those whose neighbours are among them, and what the model
+        #: and the regression know of them: the logarithm of the time that is expected, and features.
+        self._pool, self._widened = dict.fromkeys(pool), set[Schedule]()
+        self._rows: dict[Schedule, tuple[float, list[float]]] = {}
         shortlist = [s for s in self._shortlist() if s != start]
         first = [start, *known, *pool[:_FIRST], *plain, *shortlist[:_FIRST]]
         self._first, self._rest = list(dict.fromkeys(first)), [s for s in shortlist[_FIRST:] if s not in known]
@@ -147,7 +148,7 @@ class Search(Told):
             kind = _kind(batch, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
-            candidate = self._of(batch, int(row))
+            candidate = schedule(self._access, batch, int(row), self._caps)
             if candidate not in found and is_legal(self._h, candidate, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
                 found[candidate] = None
@@ -182,35 +183,37 @@ class Search(Told):
         if ranked[0].steps:  # of MDHs that share rows there are few schedules, and all are listed
             return next(iter(self._rest), None)
         plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))
-        self._matrices.widen(matrices)
-        pool = [s for s in self._matrices.pool if s not in self._asked]
+        self._widen(matrices)
+        pool = [s for s in self._pool if s not in self._asked]
         listed = [*pool, *self._rest]
         for _ in range(4):
             batch = self._beside(plain)
             explore = self._rng.random() < _EXPLORE
-            liking = np.concatenate(
-                (self._matrices.predict(*self._measured(matrices=True), pool), self._predict(batch))
-            )
+            liking = np.concatenate((self._predict_matrices(pool), self._predict(batch)))
             liking = self._rng.random(len(liking)) if explore else liking
             for row in np.argsort(liking, kind="stable"):
                 at = int(row)
-                found = listed[at] if at < len(listed) else self._of(batch, at - len(pool))
+                own = at < len(listed)
+                found = listed[at] if own else schedule(self._access, batch, at - len(pool), self._caps)
                 if self._is_new(found) and is_legal(self._h, found, self._caps):
-                    if at < len(listed) or not plain:
+                    if own or not plain:
                         return found
                     found = inherited(self._h, found, plain[0], self._derived(plain[0]), self._caps)
                     if self._is_new(found):
                         return found
         return None
 
-    def _of(self, batch: Batch, row: int) -> Schedule:
-        """The schedule of a row; in the fixed order of combination where there is one."""
-        found = schedule(self._access, batch, row, self._caps)
-        return in_fixed_order(self._h.last, found) if is_fixed(self._h) else found
+    def _widen(self, parents: Sequence[Schedule]) -> None:
+        """Add the neighbours of schedules to the pool: other tiles, depths, tiles in flight, parts of sums, padding."""
+        for parent in parents:
+            if parent not in self._widened:
+                self._widened.add(parent)
+                found = matrix_neighbours(self._access, self._caps, parent)
+                self._pool |= {s: None for s in found if is_legal(self._h, s, self._caps)}
 
     def _derived(self, s: Schedule) -> Schedule:
         """The schedule of the same sizes and copies in which all else is derived from these."""
-        return self._of(Batch.of([s]), 0)
+        return schedule(self._access, Batch.of([s]), 0, self._caps)
 
     def _beside(self, parents: list[Schedule]) -> Batch:
         """What is left of the shortlist, then neighbours of schedules without matrix instructions."""
@@ -235,6 +238,19 @@ class Search(Told):
         model = np.log(seconds(self._access, batch, self._caps))
         return corrected(times, model, _features(self._access, batch))
 
+    def _predict_matrices(self, candidates: Sequence[Schedule]) -> Floats:
+        """The same of schedules with matrix instructions."""
+        if not candidates:
+            return np.empty(0)
+        measured, times = self._measured(matrices=True)
+        for s in (*measured, *candidates):
+            if s not in self._rows:
+                expected = log(seconds(self._access, [s], self._caps)[0])
+                # The estimate is a feature, too: where it is wrong, the regression believes less of it.
+                self._rows[s] = expected, [expected, *_matrix_features(self._access, s)]
+        model, features = zip(*[self._rows[s] for s in (*measured, *candidates)], strict=True)
+        return corrected(times, np.array(model), np.array(features))
+
 
 def _features(access: AccessPattern, c: Batch) -> Floats:
     """Logarithms of all sizes, what is wasted at borders, and which choices were made, one line a schedule."""
@@ -251,3 +267,31 @@ def _kind(batch: Batch, row: int) -> tuple[object, ...]:
     groups = tuple(int(g).bit_length() for g in batch.num_wg[row])
     tile, items = batch.private_tile[row].tolist(), batch.num_wi[row].tolist()
     return (tuple(tile), int(batch.vector_dim[row]), groups, tuple(items), tuple(batch.packed[row].tolist()))
+
+
+def _matrix_features(access: AccessPattern, s: Schedule) -> list[float]:
+    """The same of one schedule with a matrix instruction."""
+    (row, column, _), dims = s.atom_dims, range(access.h.rank)
+    sizes = [*s.num_wi, *s.private_tile, s.work_items, prod(s.private_tile), s.work_groups]
+    sizes += [*(s.local_tile[d] for d in access.combined), prod(s.num_wg[d] for d in access.combined)]
+    ragged = [-access.h.extents[d] % s.local_tile[d] / access.h.extents[d] for d in dims]
+    chosen = [s.atom == name for name in ATOMS] + [at == d for at in (row, column) for d in dims]
+    chosen += [s.group_order[0] == d for d in dims] + [s.combine_on == "local"]
+    pads = [log(1 + copy.pad) if copy else 0.0 for copy in s.local_copies]
+    return [*map(log, sizes), *ragged, *map(float, chosen), *pads, s.stages]
+
+
+def corrected(times: Sequence[float], model: Floats, features: Floats) -> Floats:
+    """Logarithms of the expected times of schedules that were not measured. Times, in seconds, are those of the first.
+
+    `model` is the logarithm of the time that a model expects of each, `features` what tells them apart.
+    """
+    known = len(times)
+    if not known:
+        return model
+    measured = features[:known]
+    features = (features - measured.mean(axis=0)) / (measured.std(axis=0) + 1e-9)
+    x, residual = features[:known], np.log(times) - model[:known]
+    weights = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (residual - residual.mean()))
+    predicted: Floats = model[known:] + residual.mean() + features[known:] @ weights
+    return predicted

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.accuracy import in_fixed_order, is_fixed
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
-from mdhnp.schedule.cpu import cpu_schedule, fitting, packed_layout, vectorisations
+from mdhnp.schedule.cpu import cpu_schedule, fitting, vectorisations
 from mdhnp.schedule.gpu import gpu_schedule
 
 Ints = npt.NDArray[np.int64]
@@ -64,8 +65,7 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
         groups[:, d] = rng.choice(_GPU_GROUPS if gpu else _GROUPS, count)
         if gpu and d in access.kept:
             groups[:, d] = -(-extent // step // rng.choice(_WALKS, count))
-    able = np.array([_able(access, n, caps) for n in range(len(h.inputs))], bool)
-    packed = (rng.random((count, len(able))) < 0.5) & able
+    packed = (rng.random((count, len(h.inputs))) < 0.5) & np.isin(np.arange(len(h.inputs)), _copied(access, caps))
     results = np.full(count, PRIVATE)
     return _possible(access, Batch(groups, items, local, private, vector, width, packed, results), caps)
 
@@ -97,14 +97,15 @@ def neighbours(access: AccessPattern, parents: Batch, caps: DeviceCaps, count: i
 
 
 def schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) -> Schedule:
-    """The schedule of one row: loop orders, layouts of copies and the like follow from it."""
-    return gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row)
+    """The schedule of one row: loop orders, layouts of copies and the like follow from it, and a fixed order if any."""
+    found = gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row)
+    return in_fixed_order(access.h, found) if is_fixed(access.h) else found
 
 
-def _able(access: AccessPattern, n: int, caps: DeviceCaps) -> bool:
-    """Whether copying an input may pay: elements are read again, or on a GPU by neighbours that are not theirs."""
-    able = (n in access.reused or (caps.kind == "gpu" and access.turned(n))) and not access.h.dims("ps")
-    return able and packed_layout(access, n, [1] * access.h.rank, -1) is not None
+def _copied(access: AccessPattern, caps: DeviceCaps) -> list[int]:
+    """Inputs whose copies may pay; a CPU's only where elements are read again."""
+    inputs = range(len(access.h.inputs))
+    return [n for n in inputs if access.copies_pay(n) and (caps.kind == "gpu" or n in access.reused)]
 
 
 def _possible(access: AccessPattern, c: Batch, caps: DeviceCaps, unrolled: float = 0.0) -> Batch:
@@ -210,10 +211,10 @@ def _move_items(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.rando
 
 
 def _move_copies(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
-    able = [n for n in range(len(access.h.inputs)) if _able(access, n, caps)]
-    if not able:
+    copied = _copied(access, caps)
+    if not copied:
         return c
-    at = np.arange(len(c)), rng.choice(able, len(c))
+    at = np.arange(len(c)), rng.choice(copied, len(c))
     packed = c.packed.copy()
     packed[at] ^= True
     return replace(c, packed=packed)

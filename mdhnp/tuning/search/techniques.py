@@ -7,6 +7,7 @@ search of a call's schedules (`search.py`) has the same two methods.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from random import Random
 from typing import Any, Protocol, TypeVar
 
@@ -40,16 +41,9 @@ class Technique(Protocol[C]):
         """Take the cost of a configuration that was asked for; None if it failed."""
 
 
-def ask_new(technique: Technique[C], known: Callable[[C], tuple[float | None, ...]]) -> C | None:
-    """Ask until there is a configuration of which no cost is `known`; None where nothing new is found any more.
-
-    The cost of others is told again.
-    """
-    for _ in range(_REPEATED):
-        if (configuration := technique.ask()) is None or not (costs := known(configuration)):
-            return configuration
-        technique.tell(configuration, *costs)
-    return None
+def asked(technique: Technique[C]) -> Iterator[C]:
+    """Iterate over what a technique asks for until it finds nothing new: so much, of which none is new, is enough."""
+    return islice(iter(technique.ask, None), _REPEATED)
 
 
 def begun(technique: Callable[[Space, int], Technique[Configuration]], space: Space, seed: int) -> Any:

@@ -5,7 +5,7 @@ where that changes the kernel: orders among loops and ids of more than one round
 when results are combined and by how many work-items, and the schedule of the kernel that combines work-groups' parts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, islice
 from typing import Any
@@ -23,16 +23,16 @@ from mdhnp.schedule.general import adapt
 from mdhnp.schedule.layout import WIDEST, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN
 from mdhnp.schedule.rows import at_once, form, links
-from mdhnp.schedule.schedule import even_groups, tile_counts
+from mdhnp.schedule.schedule import INPUTS, ORDERS, even_groups, put, tile_counts
 from mdhnp.schedule.split import combining
 from mdhnp.tuning.search.space import neighbours, schedule
 
 #: Work-items along a dimension to try on a CPU.
 _ITEMS = (1, 2, 4, 8, 16)
+#: Of GPUs, tiles in flight, and after how many of them results are combined.
+_NUMBERS = {"stages": (1, 2, 3, 4), "combine_every": (1, 2, 4, 8)}
 #: Schedules of a second kernel: first candidates, and neighbours that are drawn of the one in use.
 _LISTED, _BESIDE = 6, 24
-
-_Changes = Callable[[MdHom, Schedule, DeviceCaps], Iterator[Schedule]]
 
 
 def variants(h: Computation, s: Schedule, caps: DeviceCaps, field: str, rng: np.random.Generator) -> Iterator[Schedule]:
@@ -101,17 +101,21 @@ def _changed(h: Computation, s: Schedule, caps: DeviceCaps, field: str, rng: np.
     if isinstance(h, Rows):
         for n, (one, own) in enumerate(_steps(h, s)):
             for found in _changed(one, own, caps, field, rng):
-                yield replace(s, steps=(*s.steps[:n], found, *s.steps[n + 1 :]))
-    elif field.endswith("order"):
-        for order in _exchanged(getattr(s, field), exchangeable(h, s)[field]):
-            yield _with(s, **{field: order})
+                yield replace(s, steps=put(s.steps, n, found))
     elif field == "second":
         yield from _seconds(h.last, s, caps, rng)
-    elif field in _NUMBERS:
-        for number in _NUMBERS[field] if caps.kind == "gpu" else ():
-            yield _with(s, **{field: number})
+    elif field in (*ORDERS, *_NUMBERS):
+        yield from (replace(s, **{field: value}) for value in _values(h, s, caps, field))
     elif isinstance(h, MdHom):
-        yield from _CHANGES[field](h, s, caps)
+        kinds = {"num_wi": _items, "results": _results, "local_copies": _layouts, "private_copies": _private_copies}
+        yield from kinds[field](h, s, caps)
+
+
+def _values(h: Computation, s: Schedule, caps: DeviceCaps, field: str) -> Iterable[Any]:
+    """Other orders, and on a GPU numbers of tiles in flight, or that are combined together."""
+    if field in ORDERS:
+        return _exchanged(getattr(s, field), exchangeable(h, s)[field])
+    return _NUMBERS[field] if caps.kind == "gpu" else ()
 
 
 def _steps(h: Rows, s: Schedule) -> list[tuple[MdHom, Schedule]]:
@@ -141,14 +145,14 @@ def _layouts(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
         if caps.kind == "gpu" and not copy.blocked:
             size = tile_itemsize(view)
             found += [replace(copy, pad=pad) for pad in {0, max(4 // size, 1), WIDEST // size}]
-        yield from (_with(s, n, local_copies=other) for other in found)
+        yield from (replace(s, local_copies=put(s.local_copies, n, other)) for other in found)
 
 
 def _private_copies(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
     """Other inputs loaded to registers, of those that several points of a private tile read."""
     for n, view in enumerate(h.inputs):
         if any([_unrolled(s, d) > 1 and not view.depends_on(d) for d in range(h.rank)]):
-            yield _with(s, n, private_copies=not s.private_copies[n])
+            yield replace(s, private_copies=put(s.private_copies, n, not s.private_copies[n]))
 
 
 def _results(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
@@ -158,7 +162,7 @@ def _results(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
         for often in ("local", "global"):
             order = s.global_order if place == "global" else inside
             every = s.combine_every if often == "local" else 1
-            yield _with(s, results=place, global_order=order, combine_on=often, combine_every=every)
+            yield replace(s, results=place, global_order=order, combine_on=often, combine_every=every)
 
 
 def _items(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
@@ -205,23 +209,6 @@ def _exchanged(order: Sequence[int], layers: Sequence[Sequence[int]]) -> Iterato
         yield tuple([{a: b, b: a}.get(d, d) for d in order])
 
 
-def _with(s: Schedule, at: int = -1, /, **values: Any) -> Schedule:
-    """Return the schedule with other values of fields, or of one input in them."""
-    if at >= 0:
-        own = {name: getattr(s, name) for name in values}
-        values = {name: (*own[name][:at], new, *own[name][at + 1 :]) for name, new in values.items()}
-    return replace(s, **values)
-
-
-_CHANGES: dict[str, _Changes] = {
-    "num_wi": _items,
-    "results": _results,
-    "local_copies": _layouts,
-    "private_copies": _private_copies,
-}
-#: Of GPUs, tiles in flight, and after how many of them results are combined.
-_NUMBERS = {"stages": (1, 2, 3, 4), "combine_every": (1, 2, 4, 8)}
-#: Kinds of variants, by the field that they change; results also change when they are combined.
-FIELDS = (
-    *_CHANGES, *_NUMBERS, "global_order", "local_order", "private_order", "group_order", "item_order", "second",
-)  # fmt: skip
+#: Kinds of variants, by the field that they change: what is derived from sizes and copies, and other trees of
+#: combination by work-items. Where results wait also says when they are combined.
+FIELDS = ("num_wi", "results", *INPUTS, "stages", "combine_every", *ORDERS, "second")
