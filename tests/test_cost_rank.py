@@ -18,6 +18,7 @@ from benchmarks.ranking import CASES, described, mdhom, read
 from mdhnp.schedule import DeviceCaps
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu import gpu_schedule
 from mdhnp.schedule.gpu_tiles import tiles
 from mdhnp.schedule.model import seconds
@@ -51,6 +52,12 @@ def test_what_is_ranked_first_is_near_the_best(runtime: str) -> None:
     assert losses.keys() == CASES.keys()
     far = {case: round(value, 2) for case, value in losses.items() if value > NEAR}
     assert len(far) <= (1 - MOST) * len(losses), far
+
+
+@pytest.mark.parametrize(("vector_bytes", "rows"), [(64, 32), (32, 16)])
+def test_tiles_have_as_many_rows_as_prefetchers_follow(vector_bytes: int, rows: int) -> None:
+    caps = replace(CAPS["intel"], vector_bytes=vector_bytes, registers=vector_bytes // 2)
+    assert default(mdhom("gemv of A transposed"), caps).local_tile[1] == rows
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

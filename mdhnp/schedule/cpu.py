@@ -150,7 +150,7 @@ def _with_local_tiles(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> 
     batches = []
     for row in range(len(tiles)):
         for packed in _packings(access, tiles, row):
-            listed = list(product(*_tile_sizes(access, tiles, row, any(packed))))
+            listed = list(product(*_tile_sizes(access, tiles, row, any(packed), caps)))
             sizes = np.array(listed, np.int64).reshape(len(listed), access.h.rank)
             batch = tiles.take(np.full(len(sizes), row))
             private = (batch.private_tile >= sizes)[:, list(access.kept)].all(axis=1)
@@ -179,9 +179,9 @@ def _packings(access: AccessPattern, tiles: Batch, row: int) -> list[tuple[bool,
     return list(dict.fromkeys(tuple(n in chosen for n in count) for chosen in ([], operands, others, able)))
 
 
-def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool) -> list[list[int]]:
+def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool, caps: DeviceCaps) -> list[list[int]]:
     """Local tiles of each dimension: the vector's wide, other register tiles some high, reductions cut for caches."""
-    h = access.h
+    h, core = access.h, caps.machine.core
     sizes: list[list[int]] = []
     inner = access.loop_order[-1] if h.rank else -1
     long = prod(h.extents[d] for d in access.combined) > 512
@@ -190,10 +190,11 @@ def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool) ->
         wanted = [extent]
         if d in access.combined:
             if d == inner and extent > 64:
-                wanted = [8, 32, 128, 256, 512, 4096, extent]
+                wanted = [8, core.followed, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
-                wanted = [1, 4, 16, 32, extent] if access.contiguous_any(d) else [1, 8, 32, extent]
+                few = [1, 4, 8] if access.reused else [1, 8]
+                wanted = [1, 4, 16, 32, extent] if access.contiguous_any(d) else [*few, 32, extent]
         elif d == tiles.vector_dim[row]:
             wanted = [step, 64, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
         elif step > 1:
