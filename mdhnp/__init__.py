@@ -31,7 +31,6 @@ from mdhnp.settings import config
 
 if TYPE_CHECKING:
     from mdhnp import fft, skeletons, tuning
-    from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.calls.prepare import Prepared, prepare
     from mdhnp.calls.tracing import TracingError
     from mdhnp.calls.tune import Tuned, tune
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from mdhnp.frontend.searching import *
     from mdhnp.frontend.stencil import stencil
     from mdhnp.frontend.types import *
-    from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
+    from mdhnp.runtime.devices import Device, MemoryInfo, NoDeviceError, device, devices, memory_info, synchronize
     from mdhnp.runtime.pending import LaunchError
     from mdhnp.runtime.programs import BuildError
     from mdhnp.schedule import IllegalSchedule

@@ -1,21 +1,15 @@
-"""What makes a function or a class public: documentation from a record, and errors that begin with a function's name.
+"""What makes a function or a class public: documentation from a record.
 
-Parameters that several functions have are described once, in `SHARED`. What speaks of an argument deep inside of the
-package need not know whose argument it is; this is the one place that says so. Imports nothing of the package, so that
-all of it may be documented so, and ask.
+Parameters that several functions have are described once, in `SHARED`.
 """
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS, cleandoc
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any
 
-from numpy import bool_
-from numpy.exceptions import AxisError
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from mdhnp.errors import Function, guarded
 
 _WIDTH = 110
 #: Types of parameters that errors tell of.
@@ -173,97 +167,3 @@ def _wrapped(text: str, indent: str = "    ") -> Iterator[str]:
         line += f"{word} "
     if line.strip():
         yield line.rstrip()
-
-
-# Errors.
-
-#: What is raised for arguments; other errors, as of devices, speak of kernels.
-ARGUMENTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError)
-
-#: Packages whose errors are those of a call. What a user's own function raises stays what it is.
-_PACKAGES = ("mdhnp", "numpy", "opt_einsum", "_operator", "operator")
-
-
-def raise_named(function: str, error: Exception) -> NoReturn:
-    """Raise an error that a public function caught, its name first: in place of one called inside of it."""
-    raise _named(function, error)
-
-
-def _named(function: str, error: Exception) -> Exception:
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    module = "mdhnp" if last is None else str(last.tb_frame.f_globals.get("__name__", ""))
-    if module.partition(".")[0] not in _PACKAGES and module != __name__:
-        return error
-    inner = getattr(error, "mdhnp_function", function)
-    if isinstance(error, AxisError):
-        return _axis_error(function, inner, error)
-    text = error.args[0] if error.args else ""
-    if not isinstance(text, str) or (str(error) != text and not isinstance(error, KeyError)):
-        return error  # whose text is made of something else
-    error.args = (_begun(function, inner, text), *error.args[1:])
-    cast(Any, error).mdhnp_function = function
-    return error
-
-
-def _begun(function: str, inner: str, text: str) -> str:
-    text = text.removeprefix(f"{inner}: ")
-    return text if text.startswith((f"{function}(", f"{function} does not ")) else f"{function}: {text}"
-
-
-def _axis_error(function: str, inner: str, error: AxisError) -> AxisError:
-    text = str(error)
-    if error.axis is None:
-        other = AxisError(_begun(function, inner, text))
-    else:
-        what = text.partition(f"axis {error.axis} is")[0].rstrip(": ")
-        other = AxisError(error.axis, cast(int, error.ndim), _begun(function, inner, f"{what}: ").rstrip(": "))
-    other.__suppress_context__ = True
-    cast(Any, other).mdhnp_function = function
-    return other.with_traceback(error.__traceback__)
-
-
-#: A parameter's name, its place among arguments, and its type in words, as documentation has it.
-Parameter = tuple[str, int, str]
-
-
-def guarded(function: Function, parameters: Sequence[Parameter] = ()) -> Function:
-    """Have the errors of a public function begin with its name, and name the argument that is not of its type.
-
-    Anything is true or false, so arguments of type "bool" are looked at before the call. A call takes 0.1 µs longer;
-    where that counts, functions do the same by an ``except`` of their own.
-    """
-    name, flags = function.__name__, [(p, place) for p, place, kind in parameters if kind == "bool"]
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            for flag, place in flags:
-                value = args[place] if place < len(args) else kwargs.get(flag, False)
-                if value is not True and value is not False and not _is_whole(value):
-                    raise TypeError(f"{flag} must be True or False, not {value!r}")
-            return function(*args, **kwargs)
-        except ARGUMENTS as error:
-            if type(error) is TypeError and (unfit := _unfit(parameters, args, kwargs)) is not None:
-                error.args = (unfit,)
-            raise_named(name, error)
-
-    return cast(Function, call)
-
-
-def _unfit(parameters: Sequence[Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Say which argument is none of the whole numbers that it is documented to be."""
-    for name, place, kind in parameters:
-        value = args[place] if place < len(args) else kwargs.get(name)
-        if kind.startswith("bool") or value is None:
-            continue
-        several = (tuple, list) if "sequence of int" in kind else tuple if "tuple of int" in kind else ()
-        each = value if isinstance(value, several) else (value,)
-        if not all([_is_whole(n) and not isinstance(n, bool) for n in each]):
-            return f"{name} must be {kind.removesuffix(', optional')}, not {value!r:.60}"
-    return None
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, bool_) or (hasattr(value, "__index__") and not getattr(value, "ndim", 0))

@@ -51,7 +51,6 @@ NUMPYS = (
 )  # fmt: skip
 
 _HEAVY = {
-    "arrays.memory": "MemoryInfo memory_info synchronize",
     "calls.prepare": "Prepared prepare",
     "calls.tracing": "TracingError",
     "calls.tune": "Tuned tune",
@@ -66,7 +65,7 @@ _HEAVY = {
     "frontend.places": "argkmin",
     "frontend.scatter": "bincount",
     "frontend.stencil": "stencil",
-    "runtime.devices": "Device NoDeviceError device devices",
+    "runtime.devices": "Device MemoryInfo NoDeviceError device devices memory_info synchronize",
     "runtime.pending": "LaunchError",
     "runtime.programs": "BuildError",
     "schedule": "IllegalSchedule",

@@ -16,7 +16,6 @@ from running import execute, lowered
 from separate import alternating, separate
 
 import mdhnp
-from mdhnp.arrays.array import view_of
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.codegen import generate
@@ -69,7 +68,7 @@ def described(where: Device, names: Iterable[str], operands: Sequence[Any], **op
     """Give what calls of functions would compute: their MDHs, or steps."""
 
     def describe(what: Any, given: Any, **_: Any) -> Any:
-        found = what[0].describe([view_of(x) if isinstance(x, mdhnp.Array) else x for x in given], *what[1:])
+        found = what[0].describe([x._view if isinstance(x, mdhnp.Array) else x for x in given], *what[1:])
         return found.mdhom if isinstance(found, Described) else found
 
     with pytest.MonkeyPatch.context() as patch:

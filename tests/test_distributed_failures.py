@@ -19,10 +19,10 @@ from several import FAR, A, B, groups, same
 
 import mdhnp
 from mdhnp.distributed import executor, jobs, threads
+from mdhnp.errors import warn
 from mdhnp.runtime import pending, relay
 from mdhnp.runtime.devices import find_target
 from mdhnp.runtime.groups import Group
-from mdhnp.warning import warn
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

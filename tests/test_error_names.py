@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp.documentation import ARGUMENTS
+from mdhnp.errors import ARGUMENTS
 
 A, B, C, V = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)), np.ones(3)
 ARRAY = mdhnp.asarray(np.ones((2, 3)), device="cpu")

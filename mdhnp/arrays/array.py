@@ -353,11 +353,6 @@ def make(view: npt.NDArray[Any], device: Any) -> Array:
     return made
 
 
-def view_of(array: Array) -> npt.NDArray[Any]:
-    """Give an Array's view."""
-    return array._view
-
-
 def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
     """Give a pickled array: on the device it was on where that is there, else on the default one."""
     from mdhnp.runtime.devices import default_device, devices
@@ -370,3 +365,19 @@ def is_array(x: Any) -> bool:
     """Whether something is an array of pyopencl's, which is not imported for that."""
     module = sys.modules.get("pyopencl.array")
     return module is not None and isinstance(x, module.Array)
+
+
+def each(x: Any, change: Callable[[Any], Any]) -> Any:
+    """Change what is in nested tuples, lists and dictionaries.
+
+    Examples
+    --------
+    >>> each(([1, 2], {"a": 3}), lambda n: -n)
+    ([-1, -2], {'a': -3})
+    """
+    if isinstance(x, tuple):
+        changed = [each(e, change) for e in x]
+        return type(x)(*changed) if hasattr(x, "_fields") else tuple(changed)
+    if isinstance(x, list):
+        return [each(e, change) for e in x]
+    return {key: each(e, change) for key, e in x.items()} if isinstance(x, dict) else change(x)

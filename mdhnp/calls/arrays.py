@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, is_array, make
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import Array, each, is_array, make
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import observe
 from mdhnp.calls.observe import is_constant
@@ -70,6 +69,8 @@ def wrapped(result: Any, device: "Device") -> Any:
     """Give what a call on views gives as Arrays."""
     if type(result) is np.ndarray:  # as most calls give
         return make(result, device)
+    if type(result) is tuple or type(result) is list:  # sooner than by `each`
+        return type(result)([make(a, device) if type(a) is np.ndarray else wrapped(a, device) for a in result])
     return each(result, lambda found: found if type(found) is Array else make(np.asarray(found), device))
 
 
@@ -124,13 +125,7 @@ def by_host(function: Function, *operands: Any, **options: Any) -> Any:
     if device.own_memory or observe.blocks:
         read = lambda: [a.numpy() if type(a) is Array else a for a in operands]  # noqa: E731
         return computed(function, device, lambda: function(*read(), **options))
-    found = function(*plain, **options)
-    if type(found) is np.ndarray:
-        return make(found, device)
-    if not isinstance(found, tuple):
-        return wrapped(found, device)
-    arrays = [make(np.asarray(a), device) for a in found]  # sooner than by `wrapped`
-    return type(found)(*arrays) if hasattr(found, "_fields") else tuple(arrays)
+    return wrapped(function(*plain, **options), device)
 
 
 def of_views(function: Function, x: Array, *others: Any, reads: bool = False) -> Any:

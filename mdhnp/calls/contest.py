@@ -17,8 +17,8 @@ from typing import Any
 
 from mdhnp.calls.entry import Entry, Spent, Watcher
 from mdhnp.calls.plans import Plan
+from mdhnp.errors import warn
 from mdhnp.tuning.measure.turns import MARGINS, is_faster
-from mdhnp.warning import warn
 
 #: Part of all time spent that slower plans may have cost.
 _SHARE = 0.05

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.plans import ByNumpy, Plan
-from mdhnp.warning import warn
+from mdhnp.errors import warn
 
 Array = npt.NDArray[Any]
 
@@ -78,10 +78,10 @@ class Entry:
     """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
     It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
-    is to enqueue these once it has prepared; see `store.repeat`. `host` is NumPy's function, or what launches kernels,
-    and the number of its calls, in a list, where all that a call does is to call that. If there is a watcher, it is
-    told of one such call in `_EACH`: `unseen` is how many there may be before. `prepare` is what kernels need before
-    them, and NumPy's functions do not (`indices.preparing`).
+    is to enqueue these once it has prepared; see `store.repeat`. `host` is what launches kernels, and None, or NumPy's
+    function and the number of its calls, in a list, where all that a call does is to call that. If there is a watcher,
+    it is told of one such call in `_EACH`: `unseen` is how many there may be before. `prepare` is what kernels need
+    before them, and NumPy's functions do not (`indices.preparing`).
     """
 
     __slots__ = ("_give", "_now", "_take", "free", "host", "owners", "prepare", "unseen")

@@ -18,6 +18,7 @@ from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate, procedures
 from mdhnp.codegen.ir.statements import Procedure
+from mdhnp.errors import warn
 from mdhnp.fusion.rewrite import all_apart
 from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, paired, stages, stretches
 from mdhnp.runtime import pinned
@@ -37,7 +38,6 @@ from mdhnp.schedule.general import adapt
 from mdhnp.settings import Mode
 from mdhnp.tuning.lookup import Scheduled, family_schedule, key_of, tuned_for
 from mdhnp.tuning.measure.machine import machine_of
-from mdhnp.warning import warn
 
 #: At most so many parts go beside copies, of so many bytes at least: on an H200 smaller ones miss the link's speed.
 _PARTS, _BYTES = 8, 1 << 25

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls.entry import Spent
+from mdhnp.errors import warn
 from mdhnp.mdh import Computation
 from mdhnp.process import process, take_for_old, unforked
-from mdhnp.warning import warn
 
 if TYPE_CHECKING:
     from mdhnp.calls import build, candidates, contest, debug, kernels, rewritings, search

@@ -170,10 +170,10 @@ class Kernels(Leaf):
         return self.devices[0]
 
     @property
-    def host(self) -> tuple[Callable[..., Any], list[int]] | None:
-        """As in :class:`ByNumpy`, where a call gives one new array of the host's; nobody asks for the number."""
+    def host(self) -> tuple[Callable[..., Any], None] | None:
+        """As in :class:`ByNumpy`, where a call gives one new array of the host's; nobody counts these calls."""
         one = not (self.into or self.executable.resident) and len(self.executable.results) == 1
-        return (lambda *arrays: self.executable.new(arrays)[0], [0]) if one else None
+        return (lambda *arrays: self.executable.new(arrays)[0], None) if one else None
 
     @property
     def free(self) -> list[Any] | None:

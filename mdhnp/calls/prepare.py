@@ -14,6 +14,7 @@ from mdhnp.calls.plans import Kernels, Nothing, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.documentation import public
+from mdhnp.errors import warn
 from mdhnp.mdh import Computation
 from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
@@ -21,7 +22,6 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
-from mdhnp.warning import warn
 
 #: Settings by which kernels with the best schedules known compute all calls.
 BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always", "schedule": None}

@@ -12,7 +12,8 @@ from mdhnp.calls.prepare import BY_KERNELS, requests_of, settle
 from mdhnp.calls.request import Request
 from mdhnp.calls.rewritings import name_of, trying
 from mdhnp.calls.store import forget
-from mdhnp.documentation import ARGUMENTS, public, raise_named
+from mdhnp.documentation import public
+from mdhnp.errors import ARGUMENTS, raise_named, warn
 from mdhnp.fusion.rewrite import rewritings
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, find_device
@@ -31,7 +32,6 @@ from mdhnp.tuning.search.family import drawn, share
 from mdhnp.tuning.search.parameters import Space
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import remember
-from mdhnp.warning import warn
 
 #: Rewritings that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
 _TUNED, _CLOSE = 2, 2.0

@@ -267,20 +267,22 @@ as_arrays(PyObject *results, PyTypeObject *kind, PyObject *device, PyObject *wra
     return made;
 }
 
-/* Have a function of NumPy's compute, and count that; `host` is the function, and a list of the number. */
+/* Have a function compute, and count that; `host` is the function, and a list of the number, or None. */
 static PyObject *
 by_function(PyObject *host, PyObject *operands)
 {
-    PyObject *counts = PyTuple_GET_ITEM(host, 1), *one = PyLong_FromLong(1);
-    PyObject *number = one == NULL ? NULL : PyNumber_Add(PyList_GET_ITEM(counts, 0), one);
-    Py_XDECREF(one);
-    if (number == NULL || PyList_SetItem(counts, 0, number) < 0)
-        return NULL;
+    PyObject *counts = PyTuple_GET_ITEM(host, 1);
+    if (counts != Py_None) {
+        PyObject *one = PyLong_FromLong(1), *number = one == NULL ? NULL : PyNumber_Add(PyList_GET_ITEM(counts, 0), one);
+        Py_XDECREF(one);
+        if (number == NULL || PyList_SetItem(counts, 0, number) < 0)
+            return NULL;
+    }
     PyObject *const *items = &PyTuple_GET_ITEM(operands, 0);
     return PyObject_Vectorcall(PyTuple_GET_ITEM(host, 0), items, PyTuple_GET_SIZE(operands), NULL);
 }
 
-/* Run an entry: by NumPy's function where that is all it does, else in Python; NULL for an error. */
+/* Run an entry: by a function where that is all it does, else in Python; NULL for an error. */
 static PyObject *
 run(PyObject *entry, PyObject *operands)
 {
@@ -289,8 +291,9 @@ run(PyObject *entry, PyObject *operands)
     PyObject *host = get_slot(&host_slot, entry), *result;
     if (host == NULL)
         return NULL;
-    int all = PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 && PyList_Check(PyTuple_GET_ITEM(host, 1))
-              && PyList_GET_SIZE(PyTuple_GET_ITEM(host, 1)) > 0 && is_unseen(entry);
+    PyObject *counts = PyTuple_Check(host) && PyTuple_GET_SIZE(host) == 2 ? PyTuple_GET_ITEM(host, 1) : NULL;
+    int counted = counts != NULL && PyList_Check(counts) && PyList_GET_SIZE(counts) > 0;
+    int all = (counted || counts == Py_None) && is_unseen(entry);
     result = all ? by_function(host, operands) : PyObject_CallMethodOneArg(entry, interned(&run_name, "run"), operands);
     Py_DECREF(host);
     return result;

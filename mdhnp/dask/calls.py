@@ -14,7 +14,7 @@ from dask.base import is_dask_collection
 
 import mdhnp
 from mdhnp.arrays import Array
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import each
 from mdhnp.calls.operands import unsupported
 from mdhnp.dask.graph import lowered
 from mdhnp.documentation import public

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from mdhnp.arrays.array import Array, is_array, make, view_of
+from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.distribution import BlockDistribution, CopyDistribution, Distribution, SingleDistribution
 from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads
@@ -113,7 +113,7 @@ def _source(a: Any) -> View:
     if is_array(a):
         a = adopted(a)
     if type(a) is Array:
-        return view_of(a) if a.device.several else lent(a)
+        return a._view if a.device.several else lent(a)
     return lent(on_host(a))
 
 
@@ -173,7 +173,7 @@ def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: An
     if not a.ndim:
         return lent(found[0])
     each = zip(where.members, found, pairwise(ends), strict=True)
-    shards = [Shard(d, flat(view_of(f), d), stretch(b * row, e * row)) for d, f, (b, e) in each]
+    shards = [Shard(d, flat(f._view, d), stretch(b * row, e * row)) for d, f, (b, e) in each]
     return view_on(shards, copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
 
 
@@ -182,7 +182,7 @@ def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:
     found = make(copied(copies[0], device), device)
     if not found.size:
         return found
-    kernel = DeviceCall(pointwise(function, [view_of(found)] * 2), "distribute")
+    kernel = DeviceCall(pointwise(function, [found._view] * 2), "distribute")
     for copy in copies[1:]:
-        (found,) = kernel(device, [view_of(found), fetch(copy, device)])
+        (found,) = kernel(device, [found._view, fetch(copy, device)])
     return found

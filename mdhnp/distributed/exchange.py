@@ -17,7 +17,7 @@ import pyopencl as cl
 
 from mdhnp import system
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import make, view_of
+from mdhnp.arrays.array import make
 from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of, seen
 from mdhnp.distributed.routes import Route, copied_to, is_apart, route_to
 from mdhnp.distributed.spans import split
@@ -272,7 +272,7 @@ def _wait_for(taker: Device, events: Sequence[cl.Event]) -> None:
 
 def _dense(device: Device, view: View) -> View:
     """Give the view of the same elements in C order, of themselves or of a copy."""
-    return view if view.flags.c_contiguous else view_of(make(view, device).copy())
+    return view if view.flags.c_contiguous else make(view, device).copy()._view
 
 
 def _put(giver: Device | None, source: View, device: Device | None, target: View) -> None:
@@ -308,7 +308,7 @@ def _relay(giver: Device, source: View, device: Device, target: View) -> None:
 def _downloaded(device: Device, view: View) -> View:
     """Copy elements to the host; those that lie far apart are put together before, for what is between is not asked."""
     if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
-        view = view_of(make(view, device).copy())
+        view = make(view, device).copy()._view
     return resident.download(device, view)
 
 

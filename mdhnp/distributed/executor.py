@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.array import Array, make
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.choose import choose, price
@@ -135,7 +135,7 @@ class _StepRun:
         """Compute; gives views of the results."""
         for stage in plan.stages:
             each = zip(stage.jobs, self._stage(stage), strict=True)
-            self._found += [(job.device, [view_of(a) for a in arrays]) for job, arrays in each]
+            self._found += [(job.device, [a._view for a in arrays]) for job, arrays in each]
         if len(plan.stages[-1].jobs) == 1:
             device, found = self._found[-1]
             return [placed_on(device, view) for view in found]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array, view_of
+from mdhnp.arrays.array import Array
 from mdhnp.distributed.routes import Held, Holders
 from mdhnp.distributed.spans import Span, Spans, StridedBox, stretch
 from mdhnp.runtime import resident
@@ -196,4 +196,4 @@ def placed_on(device: Device | None, view: View) -> View:
 
 def lent(a: Any) -> View:
     """Give an operand as the view of a placement: an Array of one device, or an ndarray, which stays where it is."""
-    return placed_on(a.device, view_of(a)) if type(a) is Array else placed_on(None, a)
+    return placed_on(a.device, a._view) if type(a) is Array else placed_on(None, a)

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
+from mdhnp.errors import collected, warn
 from mdhnp.process import having, process
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
-from mdhnp.warning import collected, warn
 
 #: The group whose calls are made, whose labels tell equal devices apart.
 _group: ContextVar[Group | None] = ContextVar("mdhnp_group", default=None)

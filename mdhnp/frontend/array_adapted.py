@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.array import Array, make
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import check_cast, fallback, not_copied
 
@@ -66,7 +66,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: Any = Fals
 
 def _windows(x: Any, window_shape: Any, axis: Any = None) -> Any:
     """Give what lies in windows, whose elements are at several places: so it is read-only."""
-    view = np.lib.stride_tricks.sliding_window_view(view_of(x), window_shape, axis)
+    view = np.lib.stride_tricks.sliding_window_view(x._view, window_shape, axis)
     return make(transfer.fixed(view, x.device), x.device)
 
 

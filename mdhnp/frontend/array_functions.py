@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.arrays.array import Array, make, view_of
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import Array, each, make
 from mdhnp.calls.arrays import brought, computed, device_of
 from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy, not_copied
 from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
@@ -78,7 +77,7 @@ class _Call(NamedTuple):
         first, *others = self.args
         if left_to_numpy.get() or type(first) is not Array:
             return self.answer()
-        found = self.function(view_of(first), *others, **self.kwargs)
+        found = self.function(first._view, *others, **self.kwargs)
         return each(found, lambda view: make(view, first.device))
 
     def by_host(self) -> Any:
@@ -286,7 +285,7 @@ def _arrays(x: Any) -> list[Array]:
 
 
 def _view(x: Any) -> Any:
-    return view_of(x) if type(x) is Array else x
+    return x._view if type(x) is Array else x
 
 
 def _swapped(pairs: list[tuple[Any, Any]]) -> Callable[[Any], Any]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array, is_array, make
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import Array, each, is_array, make
 from mdhnp.arrays.sparse import SparseArray
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, check_order, fallback, not_copied

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
-from mdhnp.documentation import ARGUMENTS, raise_named
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Function, MdHom, Pattern, cc

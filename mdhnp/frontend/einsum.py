@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.numpy_tier import NumpyFunction, einsum_function
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
-from mdhnp.documentation import ARGUMENTS, raise_named
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import IndexedTerms, indexed_product, parse, parse_indexed, sum_of_products
 from mdhnp.frontend.pairwise import contracted, contractions, hashable, is_path, keep_order
 from mdhnp.frontend.public import PAPER, repeatable

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array, make, view_of
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import Array, each, make
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import is_sparse, scalar
 from mdhnp.calls.switches import Switches
@@ -78,7 +77,7 @@ class Fused:
         give v1
         """
         form, arrays, _ = _told_apart(self.name, args, kwargs)
-        plain = [view_of(a) if isinstance(a, Array) else a for a in arrays]
+        plain = [a._view if isinstance(a, Array) else a for a in arrays]
         return self.traced(plain, form)[0]
 
     def traced(self, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]) -> "Traced":
@@ -97,7 +96,7 @@ class Fused:
         def note(x: Any) -> Any:
             if not (type(x) is Array and x.device is tracer):
                 return x
-            found.append(view_of(x))
+            found.append(x._view)
             return _ResultNumber(len(found) - 1)
 
         places = each(returned, note)
@@ -315,7 +314,7 @@ def _converted(x: Any, dtype: Any, order: Any, copy: Any) -> Any:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         x = x.astype(dtype)
-    flags = view_of(x).flags
+    flags = x._view.flags
     if order == "F" and not flags.f_contiguous:
         return x.T.copy().T
     return x.copy() if copy or (order == "C" and not flags.c_contiguous) else x

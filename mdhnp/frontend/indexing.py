@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.arrays.array import Array, is_array
-from mdhnp.arrays.nested import each
+from mdhnp.arrays.array import Array, each, is_array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.calls.numpy_tier import NumpyFunction

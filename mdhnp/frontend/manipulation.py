@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.array import Array, make
 from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.public import NO_AXIS, repeatable
@@ -153,7 +153,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
         return np.broadcast_to(x, shape)
     if not x.device.own_memory:
         return of_views(np.broadcast_to, x, shape, reads=True)
-    return make(transfer.fixed(np.broadcast_to(view_of(x), shape), x.device), x.device)
+    return make(transfer.fixed(np.broadcast_to(x._view, shape), x.device), x.device)
 
 
 @repeatable(
@@ -192,13 +192,13 @@ def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None
         return of_views(_reshaped, x, shape if isinstance(shape, int) else tuple(shape), copy, reads=True)
     if copy is not True:
         try:
-            return make(np.reshape(view_of(x), shape, copy=False), x.device)
+            return make(np.reshape(x._view, shape, copy=False), x.device)
         except ValueError:
             # Where all elements have one address NumPy gives a view in any shape of as many, and its errors for others.
             np.reshape(np.broadcast_to(np.empty((), np.bool_), x.shape), shape)
             if copy is False:
                 raise
-    return make(np.reshape(view_of(asarray(x, copy=True)), shape, copy=False), x.device)
+    return make(np.reshape(asarray(x, copy=True)._view, shape, copy=False), x.device)
 
 
 def _reshaped(a: npt.NDArray[Any], shape: int | tuple[int, ...], copy: bool | None) -> npt.NDArray[Any]:

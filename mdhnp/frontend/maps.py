@@ -15,7 +15,7 @@ from mdhnp.arrays.array import is_array, make
 from mdhnp.calls import Described, Routine, call, observe
 from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
-from mdhnp.documentation import ARGUMENTS, raise_named
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.pairwise import keep_order

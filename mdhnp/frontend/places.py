@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.arrays.array import Array, view_of
+from mdhnp.arrays.array import Array
 from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.contraction import Arrays, Functions
@@ -70,7 +70,7 @@ def _is_flat(x: Any) -> bool:
     if x.dtype not in SUPPORTED:
         return False
     away = type(x) is Array and (x.device.own_memory or x.device.passing)
-    return not away or bool(view_of(x).flags.c_contiguous)
+    return not away or bool(x._view.flags.c_contiguous)
 
 
 def _flat(arrays: Arrays) -> Arrays:

@@ -13,7 +13,8 @@ from mdhnp.calls.arrays import wrapped
 from mdhnp.calls.observe import learner
 from mdhnp.calls.operands import parts
 from mdhnp.calls.store import entries
-from mdhnp.documentation import FIRST_PAPER, NO_AXIS, ON_HOST, PAPER, UNSUPPORTED, Function
+from mdhnp.documentation import FIRST_PAPER, NO_AXIS, ON_HOST, PAPER, UNSUPPORTED
+from mdhnp.errors import Function
 from mdhnp.settings import config, inside
 
 __all__ = ["FIRST_PAPER", "NO_AXIS", "ON_HOST", "PAPER", "UNSUPPORTED", "Function", "public", "repeatable"]

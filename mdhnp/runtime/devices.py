@@ -1,7 +1,7 @@
 """The OpenCL devices of this machine, and which of them a call uses.
 
 Takes the platforms that :mod:`mdhnp.runtime.discovery` lists; gives :class:`Device` objects, one per device and
-process. It must not know kernels or arrays.
+process, and what is asked of one as a whole. It must not know kernels or arrays.
 """
 
 import os
@@ -16,10 +16,11 @@ import pyopencl as cl
 
 from mdhnp.documentation import public
 from mdhnp.process import process, take_for_old, unforked
-from mdhnp.runtime import discovery, resident, trial
+from mdhnp.runtime import discovery, pending, resident, results, transfers, trial
 from mdhnp.runtime.capabilities import LOADING, shortage
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
+from mdhnp.runtime.pool import MemoryInfo, pool
 
 Device.memory, Device.trial = resident, trial
 
@@ -214,6 +215,51 @@ def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") ->
         yield target
     finally:
         _chosen.reset(token)
+
+
+@public(
+    """Wait until a device has done all that was enqueued.
+
+Calls on Arrays of a device with memory of its own return before it has computed them. Reading an Array waits for what
+it needs; this waits for everything, as before taking a time.""",
+    device="str, int or Device, optional: As in :func:`mdhnp.device`, also several; by default the default device. On "
+    "CPU devices nothing is left to wait for.",
+    raises={
+        "LaunchError": "If a call failed: names its kernel, and the line that made it.",
+        "NoDeviceError": "If there is no such device.",
+    },
+    example="""
+>>> mdhnp.synchronize("cpu")""",
+    guard=False,
+)
+def synchronize(device: Any = None) -> None:
+    where = default_device() if device is None else find_target(device)
+    for one in where.members:
+        if one.own_memory:
+            pending.synchronize(one)
+
+
+@public(
+    "Say what a device's memory is used for, in bytes.",
+    device="str, int or Device, optional: As in :func:`mdhnp.device`; by default the default device. Of several, all "
+    "numbers are sums.",
+    returns="MemoryInfo: ``total`` and ``limit``, ``used`` by Arrays and ``free`` for the next ones, the number of "
+    "``arrays``, and what is ``pinned`` of the host's memory. Arrays on a CPU device are ndarrays, which nobody "
+    "counts: there ``free`` is the memory of earlier large results.",
+    raises={"NoDeviceError": "If there is no such device."},
+    example="""
+>>> mdhnp.memory_info("cpu").used
+0""",
+    guard=False,
+)
+def memory_info(device: Any = None) -> MemoryInfo:
+    where: Any = default_device() if device is None else find_target(device)
+    if where.several:
+        return MemoryInfo(*map(sum, zip(*map(memory_info, where.members), strict=True)))
+    if where.own_memory:
+        return pool(where).info(transfers.pinned(where))
+    total = int(where.cl.global_mem_size)
+    return MemoryInfo(total, total, 0, results.free(), 0, 0)
 
 
 def _listing_text(found: tuple[Device, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.documentation import ARGUMENTS, raise_named
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.map_reduce import operand
 from mdhnp.mdh import MdHom, trace

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import index
 
-from mdhnp.documentation import Function, public
+from mdhnp.documentation import public
+from mdhnp.errors import Function
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
-from mdhnp.documentation import raise_named
+from mdhnp.errors import raise_named
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule import DeviceCaps, IllegalSchedule, LocalCopy, Schedule, check
 from mdhnp.schedule.access import AccessPattern

@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from mdhnp.documentation import public
+from mdhnp.errors import warn
 from mdhnp.mdh import Computation
 from mdhnp.process import process
 from mdhnp.runtime.devices import Device, equal_devices
@@ -35,7 +36,6 @@ from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluatio
 from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.own import Cost, InvalidConfiguration, as_tuple, checked, scalar
 from mdhnp.tuning.search.search import Search
-from mdhnp.warning import warn
 
 #: The fastest of a search, and rounds by turns among them: the winner is the challenger of what is in use.
 _FINALISTS, _HEATS = 5, 3
