@@ -288,9 +288,7 @@ class Array:
         """
         self._on_one("changed")
         if self.device.own_memory:
-            from mdhnp.runtime import resident
-
-            resident.changed(self._view)
+            transfer.changed(self)
         else:
             from mdhnp.runtime import pending
 
@@ -307,9 +305,7 @@ class Array:
         if not self.device.own_memory:
             instead = ".svm" if self.device.svm else ".numpy()"
             raise AttributeError(f"{name}: on {self.device.name} elements are in the host's memory; use {instead}")
-        from mdhnp.runtime import resident
-
-        return resident.location(self._view)
+        return self.device.memory.location(self._view)
 
     # Protocols.
 

@@ -18,12 +18,12 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
 from mdhnp.mdh.views import row_major
+from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl
 
     from mdhnp.runtime.handle import Device
-    from mdhnp.runtime.layout import Layout
 
 
 def adopted(array: Any) -> Array:
@@ -66,14 +66,12 @@ def elements_in(
     """
     import pyopencl as cl
 
-    from mdhnp.runtime import resident
-
     wanted, device = checked_type(dtype), device_of(buffer.context)
     layout = _layout(buffer, shape, wanted.itemsize, offset, strides)
     if device is not None and device.own_memory and device.context == buffer.context:
         if events:
             cl.enqueue_barrier(device.queue, wait_for=events)
-        return make(resident.foreign(buffer, offset, shape, wanted, layout.strides), device)
+        return make(device.memory.foreign(buffer, offset, shape, wanted, layout.strides), device)
     if copy is False:
         raise ValueError(f"copy=False, but the buffer has to be copied: {_why(device)}")
     if 0 in shape:
@@ -84,10 +82,8 @@ def elements_in(
     return np.ndarray(shape, wanted, memory, -layout.low, layout.strides)
 
 
-def _layout(buffer: Any, shape: tuple[int, ...], itemsize: int, offset: int, strides: Sequence[int] | None) -> "Layout":
+def _layout(buffer: Any, shape: tuple[int, ...], itemsize: int, offset: int, strides: Sequence[int] | None) -> Layout:
     """Return the elements' layout; they must be in the buffer, and where kernels can address them."""
-    from mdhnp.runtime.layout import Layout
-
     steps = tuple([itemsize * step for step in row_major(shape)] if strides is None else strides)
     if len(steps) != len(shape):
         raise ValueError(f"strides has {len(steps)} entries for {len(shape)} axes")

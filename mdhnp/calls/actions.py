@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls import loading
-from mdhnp.calls.entry import Entry
+from mdhnp.calls.entry import Entry, Spent
 from mdhnp.calls.lifecycle import COMPILING, Event, Lifecycle, State, paid, price_of_kernels
 from mdhnp.calls.numpy_tier import seconds_by_numpy
 from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan, Undescribed
@@ -159,7 +159,7 @@ def put_numpy(why: str) -> "Callable[[Lifecycle, Any], None]":
         p.put(ByNumpy.of(p.request, why), why)
         each, h = loading.unloaded.each, p.request.mdhom
         if p.state is State.UNLOADED:
-            p.spent = each.setdefault(h, loading.UnloadedSpent())
+            p.spent = each.setdefault(h, Spent())
         elif p.state is State.FIRST:
             p.spent = each.pop(h, p.spent)
 

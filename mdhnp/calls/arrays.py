@@ -148,12 +148,9 @@ def computed(function: Function, device: "Device", compute: Callable[[], Any]) -
     """
     name = f"{function.__module__}.{function.__name__}"
     if device.passing:
-        from mdhnp.calls.tracing import TracingError, line
-
-        raise TracingError(
-            f"fuse: {name} {line()} is computed on the host, from elements, which there are none of yet; do it to what "
-            "the function takes, or gives"
-        )
+        tracer: Any = device
+        why = " is computed on the host, from elements, which there are none of yet"
+        raise tracer.error(f"fuse: {name}", f"{why}; do it to what the function takes, or gives")
     if device.own_memory and config.fallback == "error":
         raise TypeError(f"{name} is computed on the host, for which Arrays are copied; copy them by .numpy()")
     found = compute()

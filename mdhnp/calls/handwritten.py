@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
+from mdhnp.calls import loading
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -35,12 +36,10 @@ def sort_rows(rows: Array, *, values: bool = False, places: bool = False, bits: 
     The Array has two axes, is in C order and not empty, on a device with memory of its own. Where it is known that
     whole numbers differ in their last `bits` only, that takes less time.
     """
-    from mdhnp.codegen.opencl.short_rows import sorting
-
     view, device = rows._view, rows.device
     outputs = [(view.shape, t) for t, wanted in ((view.dtype, values), (_INDEX, places)) if wanted]
     options = {"values": values, "places": places, "bits": bits}
-    found = computed(device, sorting, (view,), outputs, view.dtype, *view.shape, **options)
+    found = computed(device, loading.short_rows.sorting, (view,), outputs, view.dtype, *view.shape, **options)
     return tuple([make(each, device) for each in found])
 
 
@@ -50,15 +49,13 @@ def group(indices: Array, extent: int, piece: int = 0) -> tuple[Array, ...]:
     The Array has one axis, is in C order and not empty, on a device with memory of its own; all its elements are of an
     axis of `extent` elements, those less than 0 from its end.
     """
-    from mdhnp.codegen.opencl.grouping import pieces
-
     device, count = indices.device, indices.size
     ordered, places = _ordered(indices, extent, places=True)
     begin = _begins(ordered, extent)
     cut: tuple[Any, ...] = ()
     if piece:
         outputs = [((extent + 1,), _INDEX), ((extent + count // piece + 1,), _INDEX)]
-        cut = computed(device, pieces, (begin, ordered._view), outputs, count, extent, piece)
+        cut = computed(device, loading.grouping.pieces, (begin, ordered._view), outputs, count, extent, piece)
     return tuple([make(each, device) for each in (places._view.reshape(-1), begin, *cut)])
 
 
@@ -70,20 +67,17 @@ def beginnings(indices: Array, extent: int) -> Array:
 
 def _ordered(indices: Array, extent: int, *, places: bool) -> tuple[Array, ...]:
     """Give indices as numbers from 0 on, sorted, and their places if these are wanted."""
-    from mdhnp.codegen.opencl.grouping import key_type, keys
-
     (device, view), count = (indices.device, indices._view), indices.size
-    (found,) = computed(device, keys, (view,), [((1, count), key_type(extent))], view.dtype, count, extent)
+    outputs = [((1, count), loading.grouping.key_type(extent))]
+    (found,) = computed(device, loading.grouping.keys, (view,), outputs, view.dtype, count, extent)
     bits = max(extent - 1, 1).bit_length()
     return sort_rows(make(found, device), values=True, places=places, bits=bits)
 
 
 def _begins(ordered: Array, extent: int) -> Any:
     """Give the view of where each index begins among sorted ones."""
-    from mdhnp.codegen.opencl.grouping import begins
-
-    (found,) = computed(ordered.device, begins, (ordered._view,), [((extent + 1,), _INDEX)], ordered.size, extent)
-    return found
+    program, outputs = loading.grouping.begins, [((extent + 1,), _INDEX)]
+    return computed(ordered.device, program, (ordered._view,), outputs, ordered.size, extent)[0]
 
 
 def selected(x: Array, criterion: "Criterion", values: Array | None = None) -> tuple[Array, ...]:
@@ -92,20 +86,17 @@ def selected(x: Array, criterion: "Criterion", values: Array | None = None) -> t
     With `values`, an Array of the same shape, give one with those of its elements. Both are in C order and not empty,
     on a device with memory of its own.
     """
-    from mdhnp.codegen.opencl.selection import counting, tiles, writing
-    from mdhnp.runtime import resident
-
     device, view = x.device, x._view
-    outputs = [((tiles(view.size, device.caps),), _COUNT), ((1,), _COUNT)]
-    counts, total = computed(device, counting, (view,), outputs, view.dtype, view.size, criterion)
+    outputs = [((loading.selection.tiles(view.size, device.caps),), _COUNT), ((1,), _COUNT)]
+    counts, total = computed(device, loading.selection.counting, (view,), outputs, view.dtype, view.size, criterion)
     count = int(make(total, device).numpy()[0])
     types = [_INDEX] * x.ndim if values is None else [values.dtype]
-    found = resident.maker(device, [((count,), t) for t in types])()
+    found = device.memory.maker(device, [((count,), t) for t in types])()
     if count:
         inputs = (view, counts) if values is None else (view, counts, values._view)
         each = tuple([((1,), t) for t in types])  # as many as are selected, which no text says
         what = view.dtype, view.shape, criterion, None if values is None else values.dtype
-        written(device, writing, kinds(inputs), each, *what)(inputs, found)
+        written(device, loading.selection.writing, kinds(inputs), each, *what)(inputs, found)
     return tuple([make(each, device) for each in found])
 
 
@@ -119,11 +110,9 @@ def written(
     **options: Any,
 ) -> "Executable":
     """Make a program that is written by hand ready for arrays in C order; `program` describes it for a device."""
-    from mdhnp.runtime.executable import Executable
-
     layouts = [[Layout((prod(shape),), (t.itemsize,), t.itemsize) for shape, t in kinds] for kinds in (inputs, outputs)]
     described = program(*arguments, **options, caps=device.caps)
-    return Executable(device, described, *layouts, resident=True, results=outputs)
+    return loading.executable.Executable(device, described, *layouts, resident=True, results=outputs)
 
 
 def kinds(views: Sequence[npt.NDArray[Any]]) -> tuple[_Kind, ...]:
@@ -183,10 +172,8 @@ def reach(device: "Device", view: npt.NDArray[Any]) -> int | None:
         layout = Layout.of(view)
         if not view.size or not layout.contiguous or view.size > COUNTED:
             return None if view.size else 0
-        from mdhnp.codegen.opencl.grouping import groups, reaching
-
-        outputs = [((groups(view.size, device.caps),), _REACHED)]
-        (largest,) = computed(device, reaching, (view,), outputs, view.dtype, view.size)
+        outputs = [((loading.grouping.groups(view.size, device.caps),), _REACHED)]
+        (largest,) = computed(device, loading.grouping.reaching, (view,), outputs, view.dtype, view.size)
         found = np.empty(largest.size, largest.dtype)  # a number of each work-group: few, and no second launch
         resident.download_into(device, largest, found, device.queue)
         reached = int(found.max()) + 1
@@ -228,9 +215,7 @@ def combine_at(operation: str, a: Array, indices: Array, values: Array) -> bool:
     reached = reach(device, indices._view)
     if reached is None or reached > a.shape[0] or max(values.size, a.shape[0]) > COUNTED or transfer.is_fixed(a):
         return False
-    from mdhnp.codegen.opencl.atomics import combining
-
     inputs, outputs, what = (indices._view, values._view), (a._view,), (operation, a.dtype, indices.dtype, shape)
-    written(device, combining, kinds(inputs), kinds(outputs), *what)(inputs, outputs)
+    written(device, loading.atomics.combining, kinds(inputs), kinds(outputs), *what)(inputs, outputs)
     transfer.changed(a)
     return True

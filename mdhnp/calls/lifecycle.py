@@ -108,6 +108,8 @@ class Lifecycle(Watcher):
     def saw(self, entry: Entry, plan: Plan, seconds: float, calls: int = 1) -> None:
         """Count calls, without a lock: of several at once one may be left out."""
         self.spent.add(seconds, calls)
+        if self._purse is not self.spent:  # what all calls have cost, too
+            self._purse.add(seconds, calls)
         if self._purse.seconds >= self._price:
             super().saw(entry, plan, seconds, calls)
 

@@ -20,17 +20,19 @@ from mdhnp.process import process, take_for_old, unforked
 
 if TYPE_CHECKING:
     from mdhnp.calls import build, candidates, contest, debug, kernels, rewritings, search
+    from mdhnp.codegen.opencl import atomics, grouping, selection, short_rows
     from mdhnp.fusion import rewrite
     from mdhnp.fusion.rules import maps
+    from mdhnp.runtime import executable
     from mdhnp.runtime.devices import Device
     from mdhnp.schedule import matrices
     from mdhnp.tuning import background, times
     from mdhnp.tuning.search import session
 
 __all__ = [
-    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "contest", "debug", "devices", "is_lost",
-    "kernels", "load", "load_meanwhile", "maps", "matrices", "rewrite", "rewritings", "say_lost", "search", "session",
-    "times", "unloaded",
+    "Unloaded", "atomics", "background", "build", "candidates", "contest", "debug", "devices", "executable",
+    "grouping", "is_lost", "kernels", "load", "load_meanwhile", "maps", "matrices", "rewrite", "rewritings",
+    "say_lost", "search", "selection", "session", "short_rows", "times", "unloaded",
 ]  # fmt: skip
 
 #: Seconds that it takes to load drivers and all that makes kernels, on the machine of the tables.
@@ -40,9 +42,10 @@ _MODULES = {
     path.rpartition(".")[2]: path
     for path in (
         "mdhnp.calls.build", "mdhnp.calls.candidates", "mdhnp.calls.contest", "mdhnp.calls.debug",
-        "mdhnp.calls.kernels", "mdhnp.calls.rewritings", "mdhnp.calls.search", "mdhnp.fusion.rewrite",
-        "mdhnp.fusion.rules.maps", "mdhnp.schedule.matrices", "mdhnp.tuning.background",
-        "mdhnp.tuning.search.session", "mdhnp.tuning.times",
+        "mdhnp.calls.kernels", "mdhnp.calls.rewritings", "mdhnp.calls.search", "mdhnp.codegen.opencl.atomics",
+        "mdhnp.codegen.opencl.grouping", "mdhnp.codegen.opencl.selection", "mdhnp.codegen.opencl.short_rows",
+        "mdhnp.fusion.rewrite", "mdhnp.fusion.rules.maps", "mdhnp.runtime.executable", "mdhnp.schedule.matrices",
+        "mdhnp.tuning.background", "mdhnp.tuning.search.session", "mdhnp.tuning.times",
     )
 }  # fmt: skip
 
@@ -55,16 +58,6 @@ def __getattr__(name: str) -> Any:
     return module
 
 
-class UnloadedSpent(Spent):
-    """What calls of a computation have cost since before OpenCL was loaded; counts for all calls, too."""
-
-    __slots__ = ()
-
-    def add(self, seconds: float, calls: int = 1) -> None:
-        super().add(seconds, calls)
-        unloaded.all.add(seconds, calls)
-
-
 class Unloaded:
     """What the calls of this process have cost as long as OpenCL is not loaded, all and by computation."""
 
@@ -73,7 +66,7 @@ class Unloaded:
 
     def forget(self) -> None:
         """Begin anew."""
-        self.all, self.each, self.begun = Spent(), dict[Computation, UnloadedSpent](), False
+        self.all, self.each, self.begun = Spent(), dict[Computation, Spent](), False
 
     @cached_property
     def price(self) -> float:

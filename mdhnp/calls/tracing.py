@@ -328,6 +328,10 @@ class Tracer:
         same = array.shape == value.view.shape and array.strides == value.view.strides
         return ResultView(value.number, array.shape, None if same else array.strides, _start(array) - value.start)
 
+    def error(self, what: str, why: str) -> TracingError:
+        """Give the error of what cannot be traced; between these words it says where that is."""
+        return TracingError(f"{what} {line()}{why}")
+
     # What transfers ask of a device's memory.
 
     @property

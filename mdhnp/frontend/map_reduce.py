@@ -59,6 +59,10 @@ def operand(x: Any) -> Any:
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
+def raveled(arrays: Arrays) -> Arrays:
+    return tuple([a.reshape(-1) for a in arrays])
+
+
 def total_type(given: DType) -> DType:
     """Give the type in which NumPy adds and multiplies elements of a type."""
     if given.kind in "bi":

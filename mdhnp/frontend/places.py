@@ -18,7 +18,7 @@ from mdhnp.arrays.types import SUPPORTED
 from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, pointwise, reduction
+from mdhnp.frontend.map_reduce import RAISES, axes_of, operand, pointwise, raveled, reduction
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import FIRST_PAPER, UNSUPPORTED, public, repeatable
 from mdhnp.frontend.reductions import numpys_arguments
@@ -45,7 +45,7 @@ def _describe_place(
 ) -> MdHom | Described:
     """Give the places along an axis; `flat` among all elements, in C order."""
     if flat:
-        return Described(_places(which, _flat(arrays), axes, keepdims), _flat)
+        return Described(_places(which, raveled(arrays), axes, keepdims), raveled)
     return _places(which, arrays, axes, keepdims)
 
 
@@ -71,10 +71,6 @@ def _is_flat(x: Any) -> bool:
         return False
     away = type(x) is Array and (x.device.own_memory or x.device.passing)
     return not away or bool(x._view.flags.c_contiguous)
-
-
-def _flat(arrays: Arrays) -> Arrays:
-    return tuple([a.reshape(-1) for a in arrays])
 
 
 def _place_of(which: Extreme, what: str, example: str) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import contraction
+from mdhnp.frontend.map_reduce import raveled
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, repeatable
 from mdhnp.mdh import MdHom
 
@@ -179,11 +180,7 @@ def _vdot(arrays: Sequence[Array]) -> Described:
         return Described(contraction((letters(a.ndim),) * 2, "", arrays, None, conjugate))
     if a.size != b.size:
         raise ValueError(f"a has {a.size} elements, b has {b.size}")
-    return Described(contraction(("i", "i"), "", _flat(arrays), None, conjugate), _flat)
-
-
-def _flat(arrays: Sequence[Array]) -> tuple[Array, ...]:
-    return tuple([x.reshape(-1) for x in arrays])
+    return Described(contraction(("i", "i"), "", raveled(arrays), None, conjugate), raveled)
 
 
 def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:

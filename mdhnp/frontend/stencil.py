@@ -164,12 +164,9 @@ def correlated(
 ) -> Any:  # fmt: skip
     """Make a routine's call with the weights that are `used`, whose type is that of their products with elements."""
     if type(weights) is Array:
-        from mdhnp.calls.tracing import TracingError, line
-
-        raise TracingError(
-            f"weights: have no elements yet {line()}, which say what neighbours count; give an array from outside of "
-            "the fused function, or call conv1d, conv2d or conv3d"
-        )
+        tracer: Any = weights.device
+        why = ", which say what neighbours count; give an array from outside of the fused function, or call conv1d"
+        raise tracer.error("weights: have no elements yet", f"{why}, conv2d or conv3d")
     fill = _fill(array, mode, cval)
     many = weights.size > MOST_TAPS and np.count_nonzero(used) > MOST_TAPS
     what = (routine, bool(used.all()) if many else used.tobytes(), result, mode, fill, *others)
