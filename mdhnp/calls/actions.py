@@ -126,11 +126,6 @@ def rivals(p: Lifecycle, _: Any) -> Sequence[tuple[Plan, float]] | None:
     return [(plan, 1.0) for plan in (*p.lost, *host)] or None
 
 
-def kernels_again(p: Lifecycle, _: Any) -> bool:
-    """Whether kernels that this process has not are to be tried again beside NumPy."""
-    return p.contest_is_paid
-
-
 def hopeless_now(p: Lifecycle, answer: Any) -> Any:
     """Give the helper's answer that kernels take too long, where another time may say something else."""
     return answer if getattr(answer, "timed", False) and p.is_alone else None

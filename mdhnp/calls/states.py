@@ -48,7 +48,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (unloaded, paid, lambda p, _: not loading.unloaded.begun, lambda p, _: loading.load_meanwhile(), unloaded),
     (first, paid, do.always, do.order_kernels, building),
     (kernels, paid, do.rivals, do.compare, comparing),
-    (kernels, paid, do.kernels_again, do.order_kernels, building),
+    (kernels, paid, lambda p, _: p.contest_is_paid, do.order_kernels, building),  # which this process has not
     (kernels, paid, lambda p, _: not p.search_is_paid, do.nothing, kernels),
     (kernels, paid, lambda p, _: p.call, do.order_rewritings, searching),
     (kernels, paid, lambda p, _: bool(loading.kernels.untuned(p.request)), do.order_search, searching),

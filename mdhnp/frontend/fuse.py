@@ -121,13 +121,6 @@ class _ResultNumber(int):
     """Where a result is put, by its number."""
 
 
-class _TracedOperand(tuple[()]):
-    """Stands for an array among a call's other arguments."""
-
-
-_TRACED = _TracedOperand()
-
-
 @public(
     "Compute a function of arrays as a whole: between its calls nothing goes to memory that need not.",
     function="callable: Takes arrays, and what else it likes, and gives arrays, also in tuples, lists and "
@@ -183,14 +176,14 @@ def are_arrays(args: Sequence[Any]) -> bool:
 def _told_apart(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Give the form of a call, hashable, its arrays, and the objects that the form holds weakly."""
+    """Give the form of a call, hashable, in which None stands for arrays, these, and the objects it holds weakly."""
     arrays: list[Any] = []
     held: list[Any] = []
     form: list[Any] = []
     for key, value in [*enumerate(args), *sorted(kwargs.items())]:
         if isinstance(value, Array | np.ndarray | np.generic):
             arrays.append(value if not isinstance(value, np.generic) else np.asarray(value))
-            form.append((key, _TRACED))
+            form.append((key, None))
         elif _equals_only_itself(type(value)):
             held.append(value)
             form.append((key, weakref.ref(value)))
@@ -202,7 +195,7 @@ def _told_apart(
 @lru_cache(maxsize=64)
 def arrays_of(count: int) -> tuple[Any, ...]:
     """Give the form of a call with so many arrays and nothing else."""
-    return tuple([(n, _TRACED) for n in range(count)])
+    return tuple([(n, None) for n in range(count)])
 
 
 def _equals_only_itself(kind: type) -> bool:
@@ -239,7 +232,7 @@ def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], di
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for key, what, *_ in form:
-        value = array() if what is _TRACED else what() if type(what) is weakref.ref else what[0]
+        value = array() if what is None else what() if type(what) is weakref.ref else what[0]
         if isinstance(key, int):
             args.append(value)
         else:
