@@ -65,9 +65,8 @@ def assembly(shape: tuple[int, ...], parts: Sequence[PlacedBox]) -> Step:
         place = tuple([along.get(d, unit(rank)) for d in range(part.rank)])
         # Of other parts' elements the nearest one is read, and not used.
         view = replace(part.view, boundary="nearest", fill="0") if len(parts) > 1 else part.view
-        number = reads.number(part.value, view, view.accesses[0], place)
-        operand = recorder.add(Instruction("param", (), view.dtype, number)).number
-        (found,) = recorder.paste(part.function, [operand], reads.index(recorder, place))
+        operand = reads.read(recorder, part.value, view, view.accesses[0], place)
+        (found,) = recorder.paste(part.function, [operand.number], reads.index(recorder, place))
         value = Symbol(recorder, found)
         result = value if result is None else where(_inside(recorder, part, shape), value, result)
     return reads.map(recorder, shape, result.number)

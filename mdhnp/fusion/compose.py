@@ -17,7 +17,7 @@ import numpy as np
 from mdhnp.mdh import Affine, Computation, Function, Graph, Instruction, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.ctext import is_only_functions, returned_type
-from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import Access, Place, composed, contiguous, in_place, row_major, unit
 
 #: What was recorded of a function, and which values are its results.
@@ -65,8 +65,11 @@ class Reads:
         self.rank = rank
         self._known: dict[tuple[int, View, Access], int] = {}
 
-    def number(self, value: int, view: View, access: Access, place: Place) -> int:
-        return self._known.setdefault((value, view.array, composed(access, place, self.rank)), len(self._known))
+    def read(self, recorder: Recorder, value: int, view: View, access: Access, place: Place, before: int = 0) -> Symbol:
+        """Record an element of a value, at a place; `before` parameters come before those that are read."""
+        key = value, view.array, composed(access, place, self.rank)
+        number = self._known.setdefault(key, len(self._known))
+        return recorder.add(Instruction("param", (), view.dtype, before + number))
 
     def index(self, recorder: Recorder, place: Place) -> Callable[[int], int]:
         """Give what records the index that an old MDH had in a dimension."""
@@ -153,8 +156,7 @@ class Composer:
                 for d in index.dims():  # one, with coefficient 1: `written_plainly`
                     inner[d] = read
             return self.mapped(recorder, made, tuple(inner), before)[o]
-        number = self.reads.number(value, view, view.accesses[a], place)
-        return recorder.add(Instruction("param", (), view.dtype, before + number)).number
+        return self.reads.read(recorder, value, view, view.accesses[a], place, before).number
 
     def combined(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
         """Record what a step combines at a place; `before` parameters come before those that are read."""

@@ -107,8 +107,8 @@ def _copied(reads: Sequence[_Read]) -> Step:
     all_reads, boxes = Reads(rank), list[Symbol]()
     for value, array, low, _ in reads:
         access = tuple([Affine.of(a, rank, n) for a, n in enumerate(low, 1)])
-        number = all_reads.number(value, replace(array, boundary=None, fill="0"), access, in_place(rank))
-        boxes.append(recorder.add(Instruction("param", (), array.dtype, number)))
+        inside = replace(array, boundary=None, fill="0")
+        boxes.append(all_reads.read(recorder, value, inside, access, in_place(rank)))
     which = recorder.add(Instruction("index", (), np.dtype(np.int64), 0))
     return all_reads.map(recorder, shape, _one_of(boxes, which).number)
 

@@ -242,10 +242,7 @@ def _one_pass(
     reduction = composer.step(f, scalar, combine=combine, outputs=totals)
 
     after, final, place = Composer(graph, f.rank), Recorder(), in_place(f.rank)
-    combined = [
-        final.add(Instruction("param", (), v.dtype, after.reads.number(-1 - n, v, v.accesses[0], place)))
-        for n, v in enumerate(totals)
-    ]
+    combined = [after.reads.read(final, -1 - n, v, v.accesses[0], place) for n, v in enumerate(totals)]
     value, total = results(after, *combined)
     after.known[graph.firsts[first]] = value.number
     stored = [value.number, *after.finished(final, graph.steps[last], place, [total.number])]
