@@ -181,6 +181,9 @@ def test_calls_on_ndarrays_that_are_watched_are_told_one_in_several() -> None:
     assert [type(on.called.native(on.a)) for _ in range(3)] == [np.ndarray, np.ndarray, int]
     assert on.counts == [2]
     assert len(on.called_by_entry) == 1
+    on.entry.host, on.entry.unseen = (on.compute, None), None  # as kernels have it: nobody counts
+    assert type(on.called.native(on.a)) is np.ndarray
+    assert on.counts == [2]
     on.entry.host = None
     assert on.called.native(on.a) == 7
 
