@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
+from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability, rows
 from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, View, cc, index, pw, trace
 from mdhnp.mdh.pattern import array_view
@@ -182,8 +182,8 @@ def _asked(
     if count == 0 or other == 0:
         return Links(np.full(count, -1, _place(other)), np.full(count, -np.inf, kind), np.zeros(count, np.int8)), None
     rate = np.array([[agreement[name]] for name in names])
-    agree = np.log2(rate / records.chance).astype(kind)
-    differ = np.log2((1 - rate) / (1 - records.chance)).astype(kind)
+    agree, differ = rows(len(names), count, kind), rows(len(names), count, kind)
+    agree[:], differ[:] = np.log2(rate / records.chance), np.log2((1 - rate) / (1 - records.chance))
     for name, pair in own.items():
         numbers = np.asarray(pair, dtype=np.float64)
         if numbers.shape != (2,) or not np.isfinite(numbers).all():
