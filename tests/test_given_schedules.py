@@ -88,9 +88,13 @@ def test_a_call_computes_by_the_schedule(device: Device, schedule: Schedule) -> 
             replace(PLAIN.at(2, num_wg=3, local_tile=14), second=PLAIN),
             "second: num_wg: 3 values for 2 dimensions (md_hom(id, (++, +))",
         ),
+        (
+            replace(PLAIN, second=Schedule.plain((851, 3), 1)),
+            "second: no work-groups share a reduction, so that no kernel",
+        ),
         ((PLAIN, PLAIN), "2 for a call of 1 kernels; explain(…).schedules has one for each"),
     ],
-    ids=["tile", "rank", "vectors", "second", "count"],
+    ids=["tile", "rank", "vectors", "second", "no second", "count"],
 )
 def test_what_is_illegal_is_said(device: Device, schedule: Any, says: str) -> None:
     for asked in (lambda: mdhnp.matmul(A, B), lambda: mdhnp.linalg.matmul(A, B, schedule=schedule)):
@@ -99,12 +103,26 @@ def test_what_is_illegal_is_said(device: Device, schedule: Any, says: str) -> No
         assert says in str(e.value)
 
 
+def test_scans_have_no_second_schedule(device: Device) -> None:
+    with pytest.raises(mdhnp.IllegalSchedule, match="second: parts of a scan go on from totals"):
+        mdhnp.cumulative_sum(A[0], schedule=replace(Schedule.plain((41,), 1), second=Schedule.plain((2,), 1)))
+
+
 def test_numpy_does_not_compute_and_nothing_is_tuned(device: Device) -> None:
     with mdhnp.config(host="auto", tuning="full", schedule=PLAIN):
         shown = mdhnp.explain(mdhnp.matmul, A, B)
         assert (shown.launches[0].why, shown.schedules) == ("schedule says how", (PLAIN,))
         (ready,) = mdhnp.prepare(mdhnp.matmul, A, B)  # by the schedules that are chosen
         assert ready.device is device
+
+
+def test_a_call_by_a_schedule_is_not_tuned(device: Device) -> None:
+    """Nor is it one of several that is: what was found would not be used."""
+    with pytest.raises(ValueError, match=r"^tune: schedule: the call is always computed by the one that"):
+        mdhnp.tune(mdhnp.matmul, A, B, schedule=PLAIN, budget=1.0, evaluations=1, progress=False)
+    both = lambda: mdhnp.matmul(A.T, mdhnp.matmul(A, B, schedule=PLAIN))  # noqa: E731
+    (found,) = mdhnp.tune(both, budget=1.0, evaluations=1, progress=False)
+    assert found.mdhom.extents == (41, 23, 37)
 
 
 #: Functions of each kind that takes a schedule, with as many kernels as their calls have.

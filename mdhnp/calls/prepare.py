@@ -105,7 +105,8 @@ def _request(plan: Kernels | SlicedKernels, arrays: tuple[Any, ...], mode: Mode)
     layouts = tuple(map(Layout.of, arrays))
     mode = mode.of_views if isinstance(plan, Kernels) and plan.executable.resident else mode
     given = () if plan.own is None else arrays  # else temporaries would be held
-    return Request("", plan.mdhom, layouts, plan.devices, mode, own=plan.own, given=given)
+    said = plan.schedules if isinstance(plan, Kernels) and "given" in plan.origins else ()
+    return Request("", plan.mdhom, layouts, plan.devices, mode, own=plan.own, given=given, schedules=said)
 
 
 def _why_nothing(seen: Observed, left: Sequence[str]) -> str:

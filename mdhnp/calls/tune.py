@@ -220,7 +220,8 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
         "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, the "
         "energy is asked for and not told, or another process is tuning all stages at this moment.",
         "ValueError": "If `calls` or `devices` is empty, or they differ in name, driver or runtime, or one is named "
-        "twice; if `space` describes no legal schedule of any stage, or `objective` is none.",
+        "twice; if `space` describes no legal schedule of any stage, `objective` is none, or the call is "
+        "given a schedule.",
         "NoDeviceError": "If one of `devices` does not exist.",
     },
     notes="Candidates are built and run in processes of their own, on random arrays of their own; one that fails, "
@@ -263,7 +264,12 @@ def tune(
                 forget()  # what was rewritten before is to be seen again
                 with trying({}) as graphs:
                     requests = requests_of(call, "tune")
-                tuning.tune(requests)
+                chosen = [request for request in requests if not request.schedules]
+                if requests and not chosen:
+                    raise ValueError(
+                        "tune: schedule: the call is always computed by the one that is given: leave it out"
+                    )
+                tuning.tune(chosen)
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
             tuning.require_found()

@@ -108,8 +108,12 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
 
 def check_second(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule, which names its MDH, unless what a schedule says of a kernel that follows is legal."""
-    if s.second is None or not isinstance(h, MdHom) or (after := combining(h, s)) is None:
+    if s.second is None:
         return
+    if not isinstance(h, MdHom) or (after := combining(h, s)) is None:
+        scans = "parts of a scan go on from totals, by default schedules"
+        why = scans if h.last.dims("ps") else "no work-groups share a reduction, so that no kernel combines their parts"
+        raise IllegalSchedule(f"second: {why}")
     try:
         check(after, s.second, caps)
         check_second(after, s.second, caps)

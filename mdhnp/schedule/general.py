@@ -16,7 +16,7 @@ from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.cpu import alike
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
-from mdhnp.schedule.split import split, splits
+from mdhnp.schedule.split import combining, split, splits
 
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
@@ -149,7 +149,7 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     """Fit tiles and work-groups to the extents of `h`; None where `s` is not for such an MDH, or still illegal.
 
     Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
-    are local tiles. Everything else stays.
+    are local tiles. Everything else stays, but a second kernel's schedule where none follows any more.
     """
     if 0 in h.extents:
         return None
@@ -168,4 +168,6 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
         for d in long:
             found = found.at(d, local_tile=s.step(d))
         return adapt(h, found, caps) if found.local_tile != s.local_tile else None
+    if s.second is not None and combining(h.last, found) is None:
+        found = replace(found, second=None)
     return found if is_legal(h, found, caps) else None
