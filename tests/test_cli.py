@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -236,7 +237,9 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     assert "3 entries begin with" in run("cache", "show", "", status=2).stderr
 
 
-def test_cache_list_shows_other_machines_entries_only_when_asked(known: TuningCache, device: Device) -> None:
+def test_cache_list_shows_other_machines_entries_only_when_asked(
+    known: TuningCache, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, there = key(device=device.identity), key(device=f"{device.identity}0")
     known.put(there, entry())
     hint = "1 entry of other machines or drivers: `--all` lists them, too\n"
@@ -246,6 +249,25 @@ def test_cache_list_shows_other_machines_entries_only_when_asked(known: TuningCa
         printed = run("cache", "list", *arguments).stdout
         assert [identifier_of(k) in printed for k in (here, there)] == [k in shown for k in (here, there)]
         assert printed.endswith(last)
+    shipped = {key(device="another's"): replace(entry(), source="shipped")}
+    monkeypatch.setattr(cache_commands, "shipped_entries", lambda: shipped)
+    said = "1 entry from the package, for other devices: `--all` lists them, too\n"
+    assert run("cache", "list").stdout.endswith(f"{hint}{said}")
+    known.clear(there)
+    assert run("cache", "list").stdout.endswith(f"1 entry in {known.path}\n{said}")
+
+
+def test_what_was_tuned_for_something_else_is_said(known: TuningCache, device: Device, tmp_path: Path) -> None:
+    here, file = key(device=device.identity), tmp_path / "tuned.json"
+    known.put(here, replace(entry(), objective="code_size"))
+    known.put(key(4, 5, 6), entry())
+    assert "tuned for code_size\n" in run("cache", "list").stdout
+    assert re.search("^source +tuned for code_size$", run("cache", "show", identifier_of(here)).stdout, re.M)
+    said = "2 entries written to {}, 1 of which was not tuned for the time (see `list`)\n"
+    assert run("cache", "export", file).stdout == said.format(file)
+    known.clear()
+    with pytest.warns(RuntimeWarning, match="were tuned for code_size, and may be slow"):
+        run("cache", "import", file)
 
 
 def test_cache_files(known: TuningCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

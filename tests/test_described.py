@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import partial
 from itertools import permutations
@@ -103,7 +104,8 @@ VALUES: dict[str, Any] = {
 @pytest.mark.parametrize("name", VALUES)
 def test_each_field_can_be_named(name: str) -> None:
     field, _, number = name.rpartition("_") if name[-1].isdigit() else (name, "", "")
-    found = searched(gemm(70, 90, 110), CAPS, space(parameter(name, [VALUES[name]])))[-1]
+    halves = [parameter("num_wg_2", [2]), parameter("local_tile_2", [55])] if name == "second" else []
+    found = searched(gemm(70, 90, 110), CAPS, space(parameter(name, [VALUES[name]]), *halves))[-1]
     got = getattr(found, field)
     assert (got[int(number)] if number else got) == VALUES[name]
 
@@ -131,6 +133,8 @@ def test_what_is_not_of_schedules_is_an_error() -> None:
     with pytest.raises(mdhnp.IllegalSchedule, match=r"second: num_wg: 5 values for 2 dimensions .* of 6300×2\)$"):
         searched(h, CAPS, space(*halves, other))
     assert searched(h, CAPS, space(*halves, parameter("second", [VALUES["second"]])))[-1].second == VALUES["second"]
+    with pytest.raises(mdhnp.IllegalSchedule, match="second: no work-groups share a reduction"):
+        searched(h, CAPS, space(parameter("second", [VALUES["second"]])))
     with pytest.raises(mdhnp.IllegalSchedule, match="vector_width: 3 is none of 1, 2, 4, 8, 16"):
         searched(h, CAPS, space(parameter("vector_width", [3])))
     assert len(searched(h, CAPS, space(parameter("stages", [1, 2])))) == 1, "the default one"
@@ -190,6 +194,8 @@ def test_the_objective_decides(device: Device) -> None:
         assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (large.schedule,) != (small.schedule,)
         # Binaries of the same text differ by some bytes, and on PoCL by what has run.
         assert size(small.schedule) < size(large.schedule)
+    entry = cache().get(key_of(small.mdhom, device))
+    assert entry is not None and entry.objective == "a function of time, code_size"
     kept = cache().measurements(key_of(small.mdhom, device))
     assert kept and all([m.seconds is None or m.seconds < 10 for m in kept])
     with pytest.raises(ValueError, match=r"^tune: objective: takes time, energy, code_size, or a function of these"):
@@ -215,6 +221,32 @@ def test_what_the_objective_passes_over_is_passed_over(device: Device) -> None:
         mdhnp.tune(mdhnp.matmul, a, b, objective=lambda time: time * float("nan"), progress=False, **how)
     with pytest.raises(TypeError, match=r"^tune: objective: gave 'x', which is no number"):
         mdhnp.tune(mdhnp.matmul, a, b, objective=lambda time: "x" * bool(time), progress=False, **how)
+
+
+@pytest.mark.parametrize(("at", "count"), [(1, 0), (2, 1), (4, 1)])
+def test_ctrl_c_in_an_objective_keeps_what_was_found(device: Device, at: int, count: int) -> None:
+    """In the first cost of a call's kernel nothing was found for that; three are asked for."""
+    asked = list[float]()
+
+    def cost(time: float) -> float:
+        asked.append(time)
+        if len(asked) == at:
+            raise KeyboardInterrupt
+        return time
+
+    calls = [partial(mdhnp.matmul, np.ones((60 + n, 71)), np.ones((71, 51 + at))) for n in (0, 1)]
+    how: dict[str, Any] = {"objective": cost, "abort": evaluations(3), "budget": 60.0, "progress": False}
+    with nullcontext() if count else pytest.raises(KeyboardInterrupt):
+        (found,) = mdhnp.tune(calls=calls, **how)
+        entry = cache().get(key_of(found.mdhom, device))
+        assert entry is not None
+        assert (entry.schedule, entry.objective, found.cost) == (
+            found.schedule,
+            "a function of time",
+            min(asked[: at - 1][:3]),
+        )
+    assert len(asked) >= at
+    assert len(mdhnp.tune(calls=calls, **how)) == 2, "nobody holds a claim any more"
 
 
 @pytest.mark.parametrize("given", [{"space": 3}, {"space": {"local_tile_0": [1]}}, {"technique": "random"}])

@@ -175,6 +175,20 @@ def test_a_gpu_s_candidates_are_compiled_ahead(device: Device, monkeypatch, core
         assert min(ahead[: 20 // builders - 1]) >= builders
 
 
+def test_what_was_tuned_for_another_objective_has_to_be_faster(device: Device, monkeypatch):
+    """Runs take so long that nothing is compared by turns: what is in use then stays."""
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    small = BestSchedule(Schedule.plain(h.extents, 2), 5.0, 3, "2026-01-01T00:00:00Z", str(h), objective="code_size")
+    for objective, expected in (("code_size", default(h, device.caps)), ("time", small.schedule)):
+        cache().put(key_of(h, device), replace(small, objective=objective))
+        use_fake(monkeypatch, lambda s: 5.0 if s == small.schedule else 3.0)
+        (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, evaluations=1, progress=False)
+        kept = cache().get(key_of(h, device))
+        assert kept is not None
+        assert (found.schedule, kept.schedule, kept.objective) == (expected, expected, "time")
+
+
 def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
     """A schedule in use that seems slow once, while it is searched for, is not lost."""
     a = np.ones((30, 31), np.float32)

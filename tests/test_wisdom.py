@@ -38,6 +38,20 @@ def test_exported_entries_come_back(near: Any, tuned: TuningCache, tmp_path: Pat
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_what_an_entry_was_tuned_for_travels_and_is_said(tuned: TuningCache, tmp_path: Path) -> None:
+    tuned.put(key(1, 2, 3), replace(entry(), objective="code_size"))
+    tuned.put(key(4, 5, 6), replace(entry(), objective="a function of time, energy"))
+    tuned.export(tmp_path / "all.json")
+    other = TuningCache(tmp_path / "other.sqlite")
+    fast = replace(entry(2e-3), source="imported")
+    other.put(key(1, 2, 3), fast)
+    with pytest.warns(RuntimeWarning, match=r"all.json: .* tuned for a function of time, energy, code_size, and may"):
+        assert other.import_(tmp_path / "all.json") == 1
+    assert other.get(key(1, 2, 3)) == fast
+    found = other.get(key(4, 5, 6))
+    assert found is not None and found.objective == "a function of time, energy"
+
+
 def _without(name: str) -> Callable[[dict], object]:
     return lambda fields: fields.pop(name)
 
@@ -86,6 +100,7 @@ def _with(**changes: object) -> Callable[[dict], object]:
         (lambda fields: fields["schedule"].update(atom_dims=[[0], [1], [2]]), "atom_dims"),
         (lambda fields: fields["schedule"].update(atom_dims=[False, True, 2]), "atom_dims"),
         (lambda fields: fields["schedule"].update(unheard_of=1), "schedule"),
+        (_with(objective=3), "objective: not a text"),
     ],
 )
 def test_one_bad_entry_keeps_a_file_out(
@@ -144,4 +159,5 @@ def test_shipped_files_are_read_and_a_bad_one_left_out(
 def test_the_packages_own_files_can_be_read() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shipped_entries.__wrapped__()
+        found = shipped_entries.__wrapped__()
+    assert {each.objective for each in found.values()} == {"time"}

@@ -213,7 +213,7 @@ def keep(request: Request, won: Plan, calls: Mapping[str, Sequence[float]]) -> N
     if len(stages) == 1:
         key, schedule = key_of(stages[0].mdhom, request.device), won.schedules[0]
         known = cache().get(key)
-        if known is not None and known.schedule != schedule:
+        if known is not None and known.schedule != schedule and known.objective == "time":
             now = datetime.now(UTC).isoformat()
             tuned = replace(known, schedule=schedule, seconds=seconds[KERNELS], tuned_at=now, source="tuned")
             cache().put(key, tuned)

@@ -44,7 +44,7 @@ def list_(device: str | None, everywhere: bool) -> None:
     rows = [
         (
             identifier_of(key), shorten(entry.mdh, 80), _extents_of(key), _device_of(key), duration(entry.seconds),
-            str(entry.evaluations), entry.tuned_at[:10], entry.source,
+            str(entry.evaluations), entry.tuned_at[:10], _source_of(entry),
         )
         for key, entry in chosen.items() if key.device in present
     ]  # fmt: skip
@@ -52,8 +52,13 @@ def list_(device: str | None, everywhere: bool) -> None:
         titles = ("id", "mdh", "extents", "device", "time", "evaluations", "date", "source")
         print_table(titles, rows, right=("time", "evaluations"))
     click.echo(f"{_entries(len(rows))} in {tuning_cache().path}")
-    if elsewhere := len(chosen) - len(rows):
-        click.echo(f"{_entries(elsewhere)} of other machines or drivers: `--all` lists them, too")
+    shipped = [entry.source == "shipped" for key, entry in chosen.items() if key.device not in present]
+    for which, whose in (
+        (False, "of other machines or drivers"),
+        (True, "from the package, for other devices"),
+    ):
+        if count := shipped.count(which):
+            click.echo(f"{_entries(count)} {whose}: `--all` lists them, too")
     _warn()
 
 
@@ -72,7 +77,7 @@ def show(identifier: str, plot: Path | None) -> None:
         "generator": key.generator,
         "time": duration(entry.seconds),
         "tuned at": f"{entry.tuned_at}, after {entry.evaluations} schedules",
-        "source": entry.source,
+        "source": _source_of(entry),
     })  # fmt: skip
     _print_schedule(entry.schedule, key.extents)
     _print_facts(_measured(measurements))
@@ -93,7 +98,9 @@ def export(file: Path) -> None:
     """
     with writing(file):
         count = tuning_cache().export(file)
-    click.echo(f"{_entries(count)} written to {file}")
+    others = sum(entry.objective != "time" for _, entry in tuning_cache().entries())
+    said = f", {others} of which {'was' if others == 1 else 'were'} not tuned for the time (see `list`)"
+    click.echo(f"{_entries(count)} written to {file}{said if others else ''}")
 
 
 @cache.command("import")
@@ -205,6 +212,10 @@ def _warn() -> None:
 def identifier_of(key: Key) -> str:
     """Name a key: the same in every process and on every machine."""
     return hashlib.sha256(json.dumps(astuple(key)).encode()).hexdigest()[:8]
+
+
+def _source_of(entry: BestSchedule) -> str:
+    return entry.source if entry.objective == "time" else f"{entry.source} for {entry.objective}"
 
 
 def _extents_of(key: Key) -> str:

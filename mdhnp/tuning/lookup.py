@@ -41,10 +41,12 @@ def key_of(h: Computation, device: Device) -> Key:
     return Key(family(c), c.extents, fingerprint(c), device.identity, GENERATOR)
 
 
-def tuned_for(h: Computation, device: Device) -> Schedule | None:
-    """Look a schedule up that was tuned for exactly this stage, which is in canonical form."""
+def tuned_for(h: Computation, device: Device, objective: str | None = None) -> Schedule | None:
+    """Look a schedule up that was tuned for exactly this stage, in canonical form, and for this objective or any."""
     entry = cache().get(key_of(h, device))
-    return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+    if entry is None or objective not in (None, entry.objective):
+        return None
+    return entry.schedule if is_legal(h, entry.schedule, device.caps) else None
 
 
 def family_choice(key: Key) -> tuple[tuple[int, ...], Schedule | Literal["default"]] | None:

@@ -56,6 +56,8 @@ class BestSchedule:
     #: What sizes near to this one take, where it was tuned together with others: a schedule of these extents that is
     #: moved to theirs, or their default one.
     near: Schedule | Literal["default"] | None = None
+    #: Of what it is the best: of the time, or of another objective that the user has named.
+    objective: str = "time"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.seconds) and self.seconds > 0):
@@ -72,8 +74,9 @@ class BestSchedule:
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def fields(self) -> dict[str, Any]:
+        usual = {"near": None, "objective": "time"}
         fields = asdict(self) | {"mdh": _text(self.mdh)}
-        return fields if self.near is not None else {name: each for name, each in fields.items() if name != "near"}
+        return {name: each for name, each in fields.items() if name not in usual or each != usual[name]}
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ def read_entry(fields: Any) -> BestSchedule:
     near = fields.get("near")
     if near is not None and near != "default":
         near = read_schedule(json.dumps(near))
-    return BestSchedule(schedule=read_schedule(json.dumps(fields.get("schedule"))), near=near, **found)
+    schedule, objective = read_schedule(json.dumps(fields.get("schedule"))), fields.get("objective", "time")
+    return BestSchedule(schedule=schedule, near=near, objective=expect(objective, str, "objective"), **found)
 
 
 def read_measurement(fields: Any) -> Measurement:

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from mdhnp.errors import warn
 from mdhnp.runtime.private import tuning_file
 from mdhnp.tuning.cache.database import Database
 from mdhnp.tuning.cache.records import (
@@ -223,8 +224,15 @@ class TuningCache:
         return len(self.entries())
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what :meth:`export` wrote, as :meth:`learn` does; OSError if it cannot be read."""
-        return self.learn(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
+        """Add what :meth:`export` wrote, as :meth:`learn` does; OSError if it cannot be read.
+
+        Of entries that were tuned for something else than the time, and may be slow, there is a RuntimeWarning.
+        """
+        text = Path(path).read_bytes().decode("utf-8", "replace")
+        count = self.learn(text, str(path))
+        if others := sorted({entry.objective for _, entry in read_wisdom(text, str(path))[0]} - {"time"}):
+            warn(f"{path}: some of its entries were tuned for {', '.join(others)}, and may be slow")
+        return count
 
     def learn(self, wisdom: str, name: str) -> int:
         """Add entries and times of a JSON text where the user has none that were measured here.
@@ -238,7 +246,8 @@ class TuningCache:
             added = 0
             for key, entry in found:
                 old = _one(db, "entry", key, read_entry)
-                if old is None or (old.source != "tuned" and entry.seconds < old.seconds):
+                same = old is not None and old.source != "tuned" and old.objective == entry.objective
+                if old is None or (same and entry.seconds < old.seconds):
                     _set(db, "entry", key, json.dumps(entry.fields() | {"source": "imported"}))
                     added += 1
             for key, plans in times.items():

@@ -42,6 +42,8 @@ class Objective:
             why = f"{unknown[0]!r} is none of them" if unknown else f"not {given!r}"
             raise ValueError(f"objective: takes {', '.join(_ALONE)}, or a function of these; {why}")
         self._cost, self.wanted, self.is_time = cost, read, given == "time"
+        #: What records say.
+        self.name = given if isinstance(given, str) else f"a function of {', '.join(read)}"
 
     def require_counters(self, device: Device) -> None:
         """Raise RuntimeError where the energy is wanted that nothing tells of a device."""

@@ -190,8 +190,9 @@ class _Tuning:
         )
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
-        #: What is in use: calls go on with it if nothing is faster.
-        self._used = tuned_for(h, device) or shared or start
+        #: What is in use: calls go on with it if nothing is faster. What was tuned for something else may be slow:
+        #: then the default schedule stands for it.
+        self._used = tuned_for(h, device, "time" if objective.is_time else None) or shared or start
         self._start = start
         self._made: list[Measurement] = []
         self._objective = objective
@@ -227,7 +228,7 @@ class _Tuning:
         before = self._known.get(self._key)
         entry = BestSchedule(
             best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h),
-            near=None if before is None else before.near,
+            near=None if before is None else before.near, objective=self._objective.name,
         )  # fmt: skip
         self._known.put(self._key, entry)
         return self._tuned(best, seconds, default_seconds), stopped
