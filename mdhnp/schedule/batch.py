@@ -144,7 +144,7 @@ class Tiling:
             along |= self.moves[d]
         return along
 
-    def of_vectors(self, values: Mapping[int, float], otherwise: float) -> Floats:
+    def of_vectors(self, values: Mapping[int, float | Floats], otherwise: float) -> Floats:
         """The value of the dimension along which vectors lie."""
         found = np.full(len(self.pt), otherwise)
         for d, value in values.items():

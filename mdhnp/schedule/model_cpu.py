@@ -59,6 +59,7 @@ def _body(c: Tiling) -> Floats:
     access = c.access
     arithmetic = c.operations / c.width / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
+    rows = product(c.pt, access.kept) / c.of_vectors({d: c.pt[:, d] for d in access.kept}, 1.0)
     for n, view in enumerate(access.h.inputs):
         lanes, each = _vector_loads(c, n)
         points = product(c.pt, access.depends[n]) / np.where(lanes, c.width, 1)
@@ -70,11 +71,13 @@ def _body(c: Tiling) -> Floats:
         else:
             # Lanes that are loaded one by one are put into the vector one by one: nothing else is done meanwhile.
             arithmetic += vectors * np.where(each > c.width, each, 0.0) / 2
-        loads += vectors * each
+        # Each row reads again what all points share, weights say, where it is more than registers hold.
+        many = c.core.evicted and len(view.accesses) >= c.caps.registers
+        loads += vectors * each * (rows if many and not access.depends[n] else 1)
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
         far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
-        paged += _paged(c, n, count)
+        paged += _paged(c, n, count) + (_evicted(c, n) if c.core.evicted and not access.combined else 0.0)
     reduced = c.vectors_along(access.combined)
     results = len(access.h.scalar.dtypes)
     accumulators = results * product(c.pt, access.kept) / np.where(reduced, 1.0, c.width) * c.registers
@@ -128,8 +131,8 @@ def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floa
     again = np.zeros(len(points), bool)
     for index, span in zip(view.accesses[0], spans, strict=True):
         rows, moves = product(c.pt, index.dims()), c.vectors_along(index.dims())
-        # Of neighbouring vectors one is aligned; the others lie across two cache lines and count twice.
-        here = np.where(moves, rows / c.width * (2 * span + 1), rows + span)
+        # Of neighbouring vectors one is aligned; of the others those that lie across two cache lines count twice.
+        here = np.where(moves, rows / c.width * ((1.5 if c.core.evicted else 2) * span + 1), rows + span)
         again |= ~moves & (rows > 1) & (span > 0)
         loads = loads * here
         waiting = waiting * np.where(moves, rows / c.width * (span + 1), rows)
@@ -165,6 +168,20 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
     used = np.where(c.packed[:, n], 1.0, used)
     speed = np.where(c.packed[:, n], c.core.packed_l2, c.core.rows_l2)
     return np.where(swept > 0.75 * c.caps.l1 * used, count * width / speed, 0.0)
+
+
+def _evicted(c: Tiling, n: int) -> Floats:
+    """Cycles to read again lines that the next private tile needs, too, of rows that share a set of the first cache."""
+    view, itemsize, cycles = c.access.h.inputs[n], c.access.h.inputs[n].dtype.itemsize, np.zeros(len(c.pt))
+    axes = [(index.dims(), span) for index, span in zip(view.accesses[0], c.access.spans(n), strict=True)]
+    beside = sum([np.where(c.vectors_along(dims), span, 0.0) for dims, span in axes], cycles) * itemsize / c.core.line
+    part = c.of_vectors({d: c.pt[:, d] for d in c.access.kept}, 1.0) * itemsize / c.core.line
+    for dims, span in (axis for axis in axes if axis[0] and axis[1]):
+        apart = gcd(*[c.access.strides[n][d] * itemsize for d in dims], c.core.page)
+        rows, results = product(c.pt, dims) + span, product(c.pt, dims) * len(c.access.h.outputs)
+        lost = ~c.vectors_along(dims) & ((rows + results) * apart > c.caps.l1)
+        cycles = np.maximum(cycles, lost * c.core.evicted * (rows * (1 + beside) + results * np.maximum(1 - part, 0)))
+    return cycles
 
 
 def _paged(c: Tiling, n: int, count: Floats) -> Floats:
@@ -268,6 +285,11 @@ def _seconds_moving(c: Tiling) -> tuple[Floats, Floats]:
         waste = _waste(c, run * view.dtype.itemsize, size, np.where(pages, 2.0 * c.core.gap, c.core.gap))
         moving = size * again * waste / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
         copied += np.where(_is_straight(c, n) & (size > caps.l2), moving, 0.0)
+        far = size > 8 * caps.l2 and not access.combined
+        for d in (d for d in access.depends[n] if far and access.contiguous(n, d)):
+            part = c.per_group[:, d] * c.lt[:, d]
+            begun = np.where(part < c.extents[:, d], size / view.dtype.itemsize / part, 0.0) * c.core.broken
+            copied, total = copied + begun, total + begun
         again = again * (_walks(c, n) - 1) / c.core.shared_cache + _rows_again(c, n) / c.core.rows_again
         total += moving + size * again
     passes = np.where(c.results == GLOBAL, product(c.tiles, access.combined), 1.0)
