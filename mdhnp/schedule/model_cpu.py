@@ -132,7 +132,7 @@ def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floa
     for index, span in zip(view.accesses[0], spans, strict=True):
         rows, moves = product(c.pt, index.dims()), c.vectors_along(index.dims())
         # Of neighbouring vectors one is aligned; of the others those that lie across two cache lines count twice.
-        here = np.where(moves, rows / c.width * ((1.5 if c.core.evicted else 2) * span + 1), rows + span)
+        here = np.where(moves, rows / c.width * (c.core.crossing * span + 1), rows + span)
         again |= ~moves & (rows > 1) & (span > 0)
         loads = loads * here
         waiting = waiting * np.where(moves, rows / c.width * (span + 1), rows)
