@@ -139,10 +139,12 @@ def take_for_old() -> None:
     """Have the garbage collector take all objects that there are for old ones, at which it seldom looks.
 
     Modules and drivers leave some ten thousand that stay: looking at them takes 45 ms of whichever call comes next.
+    Only after these have come: garbage becomes old, too.
     """
-    if not gc.get_freeze_count():  # what others have frozen would thaw
-        gc.freeze()
-        gc.unfreeze()
+    with unforked():  # a child would have all frozen
+        if not gc.get_freeze_count():  # what others have frozen would thaw
+            gc.freeze()
+            gc.unfreeze()
 
 
 @contextmanager

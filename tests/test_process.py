@@ -1,16 +1,24 @@
 """What forks wait for, what they do not, what a forked child finds; and what the garbage collector takes for old."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import mdhnp
+from mdhnp.calls import loading
 from mdhnp.process import Process, process, unforked
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LONG = 30  # seconds after which a test has failed
@@ -270,6 +278,15 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         [sys.executable, "-W", "ignore::DeprecationWarning", str(script), str(script)],
         env={**os.environ, "PYTHONPATH": paths}, check=True, timeout=LONG,
     )  # fmt: skip
+
+
+def test_what_is_loaded_already_is_not_taken_for_old_again(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage would become old with it: `explain` asks for what is loaded each time."""
+    loading.load()
+    again: list[None] = []
+    monkeypatch.setattr(loading, "take_for_old", lambda: again.append(None))
+    mdhnp.explain(mdhnp.matmul, np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))
+    assert loading.load() and not again
 
 
 def test_objects_of_before_are_old_but_those_that_somebody_has_frozen_stay_frozen() -> None:

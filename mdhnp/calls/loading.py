@@ -122,8 +122,9 @@ def load() -> "tuple[Device, ...]":
     for each in usable:
         for device in each.members:
             device.check()
-    devices = candidates
-    take_for_old()
+    if devices is not candidates:
+        devices = candidates
+        take_for_old()
     return usable
 
 
