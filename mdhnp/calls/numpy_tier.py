@@ -176,7 +176,7 @@ def _by_einsum(h: _Product) -> NumpyFunction:
     """Return an einsum whose result is new and C-contiguous; NumPy chooses the layout in which it is fastest."""
     terms, output, views = h.terms, h.output, (*h.inputs, h.result)
     dtype, sums = h.result.dtype, {*terms} - {*output, ","}
-    alone = [] if _is_read_once(h) else [n for n in sums if terms.count(n) == 1]
+    alone = [n for n in sums if terms.count(n) == 1]
     product, first = partial(einsum, h.text), terms.partition(",")[0]
     compute: Compute = product
     walked = h.points // FAST if sums and "," not in terms else h.points
@@ -215,15 +215,6 @@ def _shrinks(h: _Product) -> bool:
         return prod([extents[n] for n in needed.intersection("".join([each[n] for n in pair]))])
 
     return len(each) > 2 and any([size(*pair) < h.points for pair in combinations(range(len(each)), 2)])
-
-
-def _is_read_once(h: _Product) -> bool:
-    """Whether one einsum takes less time than sums of operands before it: of real numbers, few points and long rows."""
-    if h.result.dtype.kind == "c" or h.points >= 2 * h.elements:
-        return False
-    sizes = [prod(v.shape) for v in h.inputs]
-    last = max(zip(sizes, h.terms.split(","), strict=True), key=lambda each: each[0])[1][-1:]
-    return h.terms.count(last) == 1 or last in h.output
 
 
 def _sums_come_first(h: _Product, alone: Sequence[str]) -> bool:
