@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tuning_entries import stage_of
 
 import mdhnp
+from mdhnp.calls import tune as tune_module
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import LocalCopy, Schedule
+from mdhnp.tuning.cache import BestSchedule, cache
+from mdhnp.tuning.lookup import key_of
 
 RNG = np.random.default_rng(0)
 A, B, C = (RNG.random(shape, np.float32) for shape in ((37, 41), (41, 23), (23, 19)))
@@ -123,6 +128,34 @@ def test_a_call_by_a_schedule_is_not_tuned(device: Device) -> None:
     both = lambda: mdhnp.matmul(A.T, mdhnp.matmul(A, B, schedule=PLAIN))  # noqa: E731
     (found,) = mdhnp.tune(both, budget=1.0, evaluations=1, progress=False)
     assert found.mdhom.extents == (41, 23, 37)
+
+
+def test_of_several_calls_none_is_tuned_where_one_is_given_a_schedule(device: Device, monkeypatch) -> None:
+    monkeypatch.setattr(tune_module, "tune_stage", None)  # to call it fails
+    calls = [lambda: mdhnp.matmul(A, B), lambda: mdhnp.matmul(A, B, schedule=PLAIN)]
+    with pytest.raises(ValueError, match=r"^tune: schedule: the call is always computed by the one that"):
+        mdhnp.tune(calls=calls, progress=False)
+
+
+def test_rewritings_leave_calls_by_a_schedule_out(device: Device) -> None:
+    x = np.ones((20, 30), np.float32)
+    rows = mdhnp.fuse(lambda a: mdhnp.sum(a * 2 + 1, axis=1) * 3)
+    both = lambda: (mdhnp.matmul(A, B, schedule=PLAIN), rows(x))  # noqa: E731
+    found = mdhnp.tune(both, budget=0.2, evaluations=1, progress=False)
+    assert found
+    assert (37, 23, 41) not in [t.mdhom.extents for t in found]
+
+
+def test_kept_schedules_say_nothing_of_kernels_that_are_not(device: Device, monkeypatch, tmp_path: Path) -> None:
+    """As those of earlier versions may, so that what `explain` gives can be given."""
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    h = stage_of(A, B)
+    kept = replace(PLAIN, second=Schedule.plain((851, 3), 1))
+    cache().put(key_of(h, device), BestSchedule(kept, 1e-4, 3, "2026-01-01T00:00:00Z", str(h)))
+    forget()
+    (shown,) = mdhnp.explain(mdhnp.matmul, A, B).schedules
+    assert shown == PLAIN
+    np.testing.assert_allclose(mdhnp.matmul(A, B, schedule=shown), A @ B, rtol=1e-5)
 
 
 #: Functions of each kind that takes a schedule, with as many kernels as their calls have.

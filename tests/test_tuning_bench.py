@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.measure.bench import Bench, TuningTask
@@ -73,8 +76,7 @@ def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypa
     bench = Bench(TuningTask(h, device.identity, start))
     true = {id(bench._plan(start)): 1e-3, id(bench._plan(other)): 0.9e-3}
     slowdown = 1.0
-    run = bench._once
-    monkeypatch.setattr(bench, "_once", lambda plan: (run(plan), slowdown * true[id(plan)])[1])
+    monkeypatch.setattr(bench, "_once", lambda plan: slowdown * true[id(plan)])
     assert bench.measure(start, None).seconds == pytest.approx(1e-3)
     for slowdown in (3.0, 0.5, 7.0):  # noqa: B007 - the clock above reads it
         found = bench.measure(other, 1e-3)
@@ -83,6 +85,37 @@ def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypa
     true[id(bench._plan(other))] = 2e-3
     found = bench.measure(other, 1e-3)
     assert (found.status, found.seconds) == ("slow", pytest.approx(2e-3))
+
+
+class Turned:
+    """A plan that takes its two operands, which are alike, for each other."""
+
+    def __init__(self, plan: Executable) -> None:
+        self.plan, self.resident = plan, plan.resident
+
+    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.plan(inputs[::-1], outputs)
+
+
+@pytest.mark.parametrize("slowdown", [1.0, 10.0], ids=["idle", "busy"])
+def test_what_is_wrong_is_said_also_where_it_is_slow(device: Device, monkeypatch, slowdown: float):
+    """Whether the machine is as it was, or the fast one that it takes turns with is slow now, too."""
+    run, now = Bench._once, 1.0
+
+    def once(bench: Bench, plan: Executable) -> float:
+        run(bench, plan)
+        return 1e-2 if isinstance(plan, Turned) else now * 1e-3
+
+    monkeypatch.setattr(Bench, "_once", once)
+    h = stages()["gemm"]
+    start, other = default(h, device.caps), Schedule.plain(h.extents, len(h.inputs))
+    bench = Bench(TuningTask(h, device.identity, start))
+    assert bench.measure(start, None).status == "ok"
+    bench._built[other] = Turned(bench._plan(other))
+    now = slowdown
+    assert bench.measure(other, 1e-3).status == "wrong"
+    bench._built[other] = bench._built[other].plan
+    assert bench.measure(other, 1.0).status == "ok"
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])

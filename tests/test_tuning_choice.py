@@ -129,6 +129,27 @@ def test_rounds_of_the_final_are_enough_for_a_small_gain(device: Device, monkeyp
     assert found.schedule != start
 
 
+def test_rounds_are_kept_for_the_default_schedule_too(device: Device, monkeypatch):
+    """It is timed beside what is in use and its challenger."""
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    start, used = default(h, device.caps), Schedule.plain(h.extents, 2)
+    cache().put(key_of(h, device), BestSchedule(used, 0.1, 3, "2026-01-01T00:00:00Z", str(h)))
+    cache().record(key_of(h, device), Measurement(used, 0.1, "ok"))
+    use_fake(monkeypatch, lambda s: {start: 0.35, used: 0.1}.get(s, 0.09))
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=20.0, evaluations=1000, progress=False)
+    assert (found.seconds, found.default_seconds) == pytest.approx((0.09, 0.35))
+
+
+def test_no_more_than_a_minute_is_kept_for_the_final(device: Device, monkeypatch):
+    a = np.ones((30, 31), np.float32)
+    worker = use_fake(monkeypatch, lambda s: ends.append(worker.now) or 10.0)
+    ends: list[float] = []
+    mdhnp.tune(mdhnp.matmul, a, a.T, budget=600.0, evaluations=1000, progress=False)
+    assert max(ends[:-1]) >= 500.0, "when the last measurements of the search began"
+    assert worker.now <= 610.0
+
+
 def test_the_start_of_processes_does_not_count_in_the_budget(device: Device, monkeypatch):
     a = np.ones((30, 31), np.float32)
     worker = use_fake(monkeypatch, 1e-4)

@@ -17,12 +17,13 @@ from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import Batch
-from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.check import check_second, is_legal
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, moved
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.split import combining
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import BestSchedule
@@ -178,6 +179,20 @@ def test_schedules_beside_one_with_matrix_instructions(name):
         reached |= {f.name for f in fields(s) for other in legal if getattr(other, f.name) != getattr(s, f.name)}
         reached |= {"parts" for other in legal if parts(h, other) != parts(h, s)}
     assert reached >= {"num_wi", "private_tile", "local_tile", "stages", "parts", "local_copies", "group_order"}
+
+
+def test_neighbours_with_matrix_instructions_keep_a_second_schedule_that_fits():
+    h, kept = products()["long"], 0
+    access, plain = AccessPattern(h), default(h, replace(MATRICES, atoms=()))
+    for _, s in islice(matrix_schedules(access, MATRICES, plain), 10):
+        if (after := combining(h, s)) is None:
+            continue
+        s = replace(s, second=default(after, MATRICES))
+        for other in matrix_neighbours(access, MATRICES, s):
+            if is_legal(h, other, MATRICES):
+                check_second(h, other, MATRICES)
+                kept += other.second == s.second
+    assert kept
 
 
 def aim(h, tile: int, depth: int, stages: int, split: int):

@@ -77,8 +77,8 @@ def test_kernels_of_variants_are_right(name: str, device: Device) -> None:
     for s in some(h, caps, 1):
         for field in FIELDS:
             for found in islice(variants(h, s, caps, field, rng), 1):
-                statuses[field] = bench.measure(found, None).status
-    assert {*statuses.values()} <= {"ok"}, statuses
+                statuses[field] = bench.measure(found, 1e-9).status
+    assert {*statuses.values()} <= {"slow", "ok"}, statuses
     assert statuses or name == "long scan"
 
 
@@ -90,8 +90,7 @@ def test_variants_keep_a_fixed_order_of_combination(device: Device) -> None:
             found += [v for field in FIELDS for v in islice(variants(h, s, device.caps, field, rng), 2)]
     assert found
     for s in found:
-        bench._anew(bench._plan(s))
-        assert all(map(np.array_equal, bench._results(), bench.right)), s
+        assert all(map(np.array_equal, bench._results(bench._plan(s)), bench.right)), s
 
 
 def columns_first(h: Computation, s: Schedule) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -232,10 +233,21 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
 
 @pytest.mark.turns
 def test_a_team_starts_side_by_side(device: Device, monkeypatch):
-    todo = task(device)
-    with Team(todo, (0, 0), 20.0) as team:
+    todo, order = task(device), list[str]()
+
+    class Noted(processes.Servant):
+        def send(self, *arguments: Any) -> None:
+            order.append("begins")
+            super().send(*arguments)
+
+        def answer(self, limit: float) -> Any:
+            order.append("is waited for")
+            return super().answer(limit)
+
+    monkeypatch.setattr(team_module, "Servant", Noted)
+    with Team(todo, (0, 0), 20.0, builders=1) as team:
         team.start()
-        assert all([worker._servant is not None for worker in team._workers])
+        assert order == ["begins"] * 3 + ["is waited for"] * 3
         assert [m.status for m in team.measure([todo.reference] * 2, None)] == ["ok", "ok"]
     monkeypatch.setattr(Worker, "kind", NoCompiler)
     with Team(todo, (0,), 20.0, builders=2) as team:

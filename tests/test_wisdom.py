@@ -11,6 +11,7 @@ import pytest
 from tuning_entries import RICH, entry, fresh_cache, key
 
 from mdhnp.tuning.cache import TuningCache, wisdom
+from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
 
 
@@ -50,6 +51,32 @@ def test_what_an_entry_was_tuned_for_travels_and_is_said(tuned: TuningCache, tmp
     assert other.get(key(1, 2, 3)) == fast
     found = other.get(key(4, 5, 6))
     assert found is not None and found.objective == "a function of time, energy"
+
+
+def test_what_was_tuned_for_the_time_comes_before_what_was_not(
+    tuned: TuningCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, fast, file = replace(entry(1e-3), objective="code_size"), entry(2e-3), tmp_path / "fast.json"
+    tuned.put(key(1, 2, 3), fast)
+    tuned.export(file)
+    other = TuningCache(tmp_path / "other.sqlite")
+    other.put(key(1, 2, 3), replace(small, source="imported"))
+    assert other.import_(file) == 1
+    assert other.get(key(1, 2, 3)) == replace(fast, source="imported")
+    other.put(key(1, 2, 3), small)
+    assert other.import_(file) == 0, "what was tuned here stays"
+
+    monkeypatch.setattr(cache_module, "shipped_entries", lambda: {key(1, 2, 3): fast})
+    tuned.put(key(1, 2, 3), small)
+    tuned.export(file)
+    third = TuningCache(tmp_path / "third.sqlite")
+    with pytest.warns(RuntimeWarning, match="code_size"):
+        assert third.import_(file) == 0
+    assert third.get(key(1, 2, 3)) == fast
+
+
+def test_an_objective_s_name_is_a_short_text() -> None:
+    assert replace(entry(), objective="\ud800" + 200 * "x").objective == "?" + 79 * "x"
 
 
 def _without(name: str) -> Callable[[dict], object]:

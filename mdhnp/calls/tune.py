@@ -80,8 +80,12 @@ class Tuning:
         self._how = budget, evaluations, seed, progress, beside, abort, described, self._objective
 
     def tune(self, requests: Iterable[Request]) -> None:
-        """Tune stages that were not seen before, and measure the requests beside NumPy."""
-        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r)]:
+        """Tune stages that were not seen before, and measure the requests beside NumPy.
+
+        Those that are given schedules are always computed by these, and are left out.
+        """
+        chosen = [request for request in requests if not request.schedules]
+        for h, device in [(s.mdhom, r.device) for r in chosen for s in staged(r)]:
             if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = device
@@ -94,7 +98,7 @@ class Tuning:
                 self.claimed.append(h)
             else:
                 self.found[key] = tuned
-        for request in requests:
+        for request in chosen:
             if not self._stopped:
                 settle(request)
 
@@ -260,16 +264,10 @@ def tune(
     each = _calls(function, args, kwargs, calls, sizes, draws, seed)
     with use(team[0]) if team else nullcontext():
         try:
-            for call in each:
-                forget()  # what was rewritten before is to be seen again
-                with trying({}) as graphs:
-                    requests = requests_of(call, "tune")
-                chosen = [request for request in requests if not request.schedules]
-                if requests and not chosen:
-                    raise ValueError(
-                        "tune: schedule: the call is always computed by the one that is given: leave it out"
-                    )
-                tuning.tune(chosen)
+            seen = map(_seen, each)
+            # All at first: that one cannot be tuned is said before others are. Of sizes not all calls are kept.
+            for call, requests, graphs in seen if sizes is not None else [*seen]:
+                tuning.tune(requests)
                 for graph, device in graphs.items():
                     tuning.tune_rewritings(call, graph, device)
             tuning.require_found()
@@ -283,6 +281,16 @@ def tune(
     if tuning.claimed:
         _say_claimed(tuning.claimed, nothing=not tuning.found)
     return tuple(tuning.found.values())
+
+
+def _seen(call: Callable[[], Any]) -> tuple[Callable[[], Any], list[Request], dict[Graph, Device]]:
+    """Give a call, what it asks for, and its graphs that can be rewritten; ValueError where it is given schedules."""
+    forget()  # what was rewritten before is to be seen again
+    with trying({}) as graphs:
+        requests = requests_of(call, "tune")
+    if requests and all([request.schedules for request in requests]):
+        raise ValueError("tune: schedule: the call is always computed by the one that is given: leave it out")
+    return call, requests, graphs
 
 
 def _calls(

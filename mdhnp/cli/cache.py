@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -99,7 +100,7 @@ def export(file: Path) -> None:
     with writing(file):
         count = tuning_cache().export(file)
     others = sum(entry.objective != "time" for _, entry in tuning_cache().entries())
-    said = f", {others} of which {'was' if others == 1 else 'were'} not tuned for the time (see `list`)"
+    said = f", {others} of which {'was' if others == 1 else 'were'} not tuned for the time (see `list --all`)"
     click.echo(f"{_entries(count)} written to {file}{said if others else ''}")
 
 
@@ -110,11 +111,15 @@ def import_(file: Path) -> None:
 
     What was tuned here stays.
     """
-    try:
-        count = tuning_cache().import_(file)
-    except (ValueError, OSError) as error:
-        raise click.UsageError(str(error)) from error
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            count = tuning_cache().import_(file)
+        except (ValueError, OSError) as error:
+            raise click.UsageError(str(error)) from error
     click.echo(f"{_entries(count)} added to {tuning_cache().path}")
+    for each in told:
+        click.echo(f"Warning: {each.message}", err=True)
     _warn()
 
 

@@ -16,7 +16,7 @@ from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.cpu import alike
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
-from mdhnp.schedule.split import combining, split, splits
+from mdhnp.schedule.split import split, splits, without_idle
 
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
@@ -168,6 +168,5 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
         for d in long:
             found = found.at(d, local_tile=s.step(d))
         return adapt(h, found, caps) if found.local_tile != s.local_tile else None
-    if s.second is not None and combining(h.last, found) is None:
-        found = replace(found, second=None)
+    found = without_idle(h, found)
     return found if is_legal(h, found, caps) else None

@@ -291,7 +291,9 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
     rarely = s.combine_on == "local" and (not ATOMS[s.atom].rounds or is_wide(s))
     most = MOST_ROUNDED // max(map(len, products(h) or ())) if ATOMS[s.atom].rounds else LONGEST
     every = max(most // prod(sums.values()), 1) if rarely else 1
-    s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
+    same = all([groups[d] == s.num_wg[d] for d in access.combined])  # else the second kernel is another
+    second = s.second if same else None
+    s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every, second=second)
     return replace(s, local_copies=tuple(_copy(access, caps, n, s) for n in range(len(h.inputs))))
 
 

@@ -6,7 +6,7 @@ Takes an MDH and a schedule, gives the kernels' MDHs. It must not know devices.
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import Combine, MdHom, canonical, combination, partial, scattered, scattered_partial
+from mdhnp.mdh import Combine, Computation, MdHom, canonical, combination, partial, scattered, scattered_partial
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
@@ -34,6 +34,12 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
 def combining(h: MdHom, s: Schedule) -> MdHom | None:
     """Return the MDH, in canonical form, of the kernel that `s.second` is for; None where none combines parts."""
     return None if h.dims("ps") or not splits(h, s) else canonical(split(h, s)[1])
+
+
+def without_idle(h: Computation, s: Schedule) -> Schedule:
+    """Return the schedule without that of a second kernel where none combines parts."""
+    is_idle = s.second is not None and (not isinstance(h, MdHom) or combining(h, s) is None)
+    return replace(s, second=None) if is_idle else s
 
 
 def part_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:

@@ -13,6 +13,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.general import moved
 from mdhnp.schedule.matrices import at_precision
+from mdhnp.schedule.split import without_idle
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
@@ -46,7 +47,7 @@ def tuned_for(h: Computation, device: Device, objective: str | None = None) -> S
     entry = cache().get(key_of(h, device))
     if entry is None or objective not in (None, entry.objective):
         return None
-    return entry.schedule if is_legal(h, entry.schedule, device.caps) else None
+    return without_idle(h, entry.schedule) if is_legal(h, entry.schedule, device.caps) else None
 
 
 def family_choice(key: Key) -> tuple[tuple[int, ...], Schedule | Literal["default"]] | None:

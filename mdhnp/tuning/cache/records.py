@@ -19,6 +19,7 @@ Source = Literal["tuned", "imported", "shipped"]
 Status = Literal["ok", "slow", "build", "wrong", "hang", "crash", "illegal"]
 
 _MESSAGE = 4000  # characters kept of a measurement's message
+_OBJECTIVE = 80  # of an objective's name
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class BestSchedule:
         except OverflowError as error:
             raise ValueError(f"tuned_at: {self.tuned_at} is in no year of the calendar") from error
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        object.__setattr__(self, "objective", _text(self.objective[:_OBJECTIVE]))
 
     def fields(self) -> dict[str, Any]:
         usual = {"near": None, "objective": "time"}

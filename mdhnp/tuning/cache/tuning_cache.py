@@ -240,14 +240,19 @@ class TuningCache:
         Gives how many entries were added. ValueError if anything in the text is wrong, which it calls by the name, with
         what and where; then nothing is added.
         """
-        found, times = read_wisdom(wisdom, name)
+        (found, times), shipped = read_wisdom(wisdom, name), shipped_entries()
 
         def work(db: sqlite3.Connection) -> int:
             added = 0
             for key, entry in found:
                 old = _one(db, "entry", key, read_entry)
-                same = old is not None and old.source != "tuned" and old.objective == entry.objective
-                if old is None or (same and entry.seconds < old.seconds):
+                if old is None:  # what may be slow is not to hide what came with the package
+                    is_better = entry.objective == "time" or key not in shipped
+                elif old.objective == entry.objective:
+                    is_better = old.source != "tuned" and entry.seconds < old.seconds
+                else:
+                    is_better = old.source != "tuned" and entry.objective == "time"
+                if is_better:
                     _set(db, "entry", key, json.dumps(entry.fields() | {"source": "imported"}))
                     added += 1
             for key, plans in times.items():

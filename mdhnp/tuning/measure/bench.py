@@ -1,10 +1,10 @@
 """What a worker process does: builds candidates, compares their results, times them. Others only compile.
 
-Inputs are random arrays of the views' layouts, so a caller's data is never touched. The result of every candidate that
-may be the fastest is compared with the first schedule's. It is timed by whole calls as users make them: those on a
-device's own memory in a row, of which only the last is waited for. A machine that others use is now faster, now slower:
-so each candidate takes turns with a fast one before it, and its time is what it would have been then. It must not know
-what is searched, nor the cache.
+Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
+compared with the first schedule's before it is timed, by whole calls as users make them: those on a device's own memory
+in a row, of which only the last is waited for. A machine that others use is now faster, now slower: so each candidate
+takes turns with a fast one before it, and its time is what it would have been then. It must not know what is searched,
+nor the cache.
 """
 
 import time
@@ -34,11 +34,9 @@ from mdhnp.tuning.measure.turns import by_turns
 
 Array = npt.NDArray[Any]
 
-#: A candidate this much slower than the best so far is not run again: by its first run, and by the best of its others.
+#: A candidate this much slower than the best so far is not run again: by its first run that is timed, and by the best
+#: of its others.
 _CUT_OFF, _HOPELESS = 1.5, 1.2
-#: Where a first run of the default schedule takes no longer than this many others, it is as good as they are. Elsewhere
-#: runtimes put off compiling until then.
-_PROMPT = 1.25
 #: What candidates take turns with gives way to one that takes less than this part of its time.
 _MUCH_FASTER = 0.5
 #: Timed runs of a candidate: enough to fill this time, within these counts. On a device with memory of its own short
@@ -109,12 +107,8 @@ class Bench:
             there = [[resident.upload(self.device, a) for a in arrays] for arrays in self._operands]
             self._operands = there[0], there[1]
         self._built: dict[Schedule, Executable] = {}
-        reference = self._plan(task.reference)
-        first = self._anew(reference)
-        self.right = [a.copy() for a in self._results()]
+        self.right = [a.copy() for a in self._results(self._plan(task.reference))]
         self._limits = [tolerance(a) for a in self.right]
-        #: Whether nothing is put off until a first run.
-        self._prompt = first < _PROMPT * self._once(reference)
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
         #: What candidates take turns with, and its time.
@@ -146,20 +140,18 @@ class Bench:
         """Build, if there is no binary, check, time; every failure is an answer."""
         try:
             plan = self._plan(schedule, binary)
-            first = None
             if schedule not in self._checked:
-                first = self._anew(plan)
-                if self._prompt and (slow := self._cut_off(schedule, first, best)):
-                    return slow
-                if not all(map(is_close, self._results(), self.right, self._limits)):
+                # A first run also finishes what runtimes put off until then.
+                if not all(map(is_close, self._results(plan), self.right, self._limits)):
                     return Measurement(schedule, None, "wrong", "the result differs from the default schedule's")
                 self._checked.add(schedule)
-            if first is None or not self._prompt or first < _FILL:
-                first = self._once(plan)
+            first = self._once(plan)
             if self.device.own_memory and first < _SHORT:
                 first = self._in_a_row(plan, _AWAKE) / _AWAKE
-            if slow := self._cut_off(schedule, first, best):
-                return slow
+            if best is not None and first > _CUT_OFF * best:
+                first *= self._pace()
+                if first > _CUT_OFF * best:
+                    return Measurement(schedule, first, "slow", "cut off after its first run")
             runs = runs_after(first, in_a_row=self.device.own_memory)
             return Measurement(schedule, self._again(plan, runs, best) or first, "ok", "")
         except (IllegalSchedule, BuildError, LaunchError, MemoryError) as error:
@@ -173,12 +165,6 @@ class Bench:
         """Give all that an objective wants of a schedule that was measured, which takes so many seconds."""
         plan, size = self._plan(schedule), lambda: len(cast(bytes, self.compile(schedule)))
         return measured(wanted, self.device, seconds, partial(self._in_a_row, plan), size)
-
-    def _cut_off(self, schedule: Schedule, first: float, best: float | None) -> Measurement | None:
-        """Give the measurement of a schedule whose first run takes too long, as the machine is now; else None."""
-        if best is None or first <= _CUT_OFF * best or (first := first * self._pace()) <= _CUT_OFF * best:
-            return None
-        return Measurement(schedule, first, "slow", "cut off after its first run")
 
     def _again(self, plan: Executable, runs: int, best: float | None) -> float | None:
         """Time a plan by turns with another, in whose place it comes if it is found much faster; None for no runs."""
@@ -202,16 +188,13 @@ class Bench:
         other, usual = self._other
         return usual / self._once(other)
 
-    def _anew(self, plan: Executable) -> float:
-        """Seconds of a run into memory without anything that looks right."""
+    def _results(self, plan: Executable) -> list[Array]:
+        """Run once, into memory without anything that looks right; what is given the next run replaces."""
         for output, target in zip(self.outputs, self._operands[1], strict=True):
             output.view(np.uint8).fill(0xA5)
             if plan.resident:
                 resident.upload_into(self.device, output, target)
-        return self._once(plan)
-
-    def _results(self) -> list[Array]:
-        """What the last run left, which the next one replaces."""
+        self._in_a_row(plan, 1)
         if self.device.own_memory:
             return [resident.download(self.device, target) for target in self._operands[1]]
         return self.outputs

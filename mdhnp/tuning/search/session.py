@@ -311,14 +311,16 @@ class _Tuning:
     def _is_late(self) -> bool:
         """Whether the search is to end, as where one more candidate and the final take longer than there is time."""
         told = self._told()
-        best, used = min(told.values(), default=0.0), told.get(self._used, 0.0)
-        whole = time_taken([best] * _FINALISTS, _HEATS) + time_taken([best, used], ROUNDS)
-        decided = min(time_taken([best, used], _DECIDING), _MOST_RESERVE * self._budget)
-        reserve = min(max(_RESERVE * self._budget, decided), whole)
+        best = min(told.values(), default=0.0)
+        last = [best, *(told.get(s, best) for s in {self._used, self._start})]
+        whole = time_taken([best] * _FINALISTS, _HEATS) + time_taken(last, ROUNDS)
+        decided = min(time_taken(last, _DECIDING), _MOST_RESERVE * self._budget)
+        reserve = min(max(_RESERVE * self._budget, decided), whole, _PATIENCE)
         done = self._progress(len(self._made))
         # Run once to be checked, and once to be timed; before, it is compiled.
         one = max(2 * best, done.seconds / max(len(self._made) - 1, 1))
-        return self._abort.reached(replace(done, seconds=done.seconds + one + reserve))
+        more = one if self._used in told else 2 * one  # it is measured before the final
+        return self._abort.reached(replace(done, seconds=done.seconds + more + reserve))
 
     def _cheapest(self, team: Team) -> tuple[Schedule, float, float]:
         """Give the schedule of the least cost, that in use where it costs no more; its seconds, and the default's."""
@@ -353,8 +355,7 @@ class _Tuning:
             with suppress(WorkerError):
                 told |= {m.schedule: m.seconds for m in team.measure([used], None) if m.seconds is not None}
             used = used if used in told else start  # what fails here or is wrong is no incumbent
-        checked = {m.schedule for m in self._made if m.status == "ok"}  # results of slow ones need not be right
-        challengers = [s for s in left if s != used and s in checked]
+        challengers = [s for s in left if s != used]
         longest = max(told.get(used, 0.0), told[left[0]])
         last = [told.get(s, longest) for s in dict.fromkeys([used, *challengers[:1], start])]
         left_over = self._left() - time_taken(last, _DECIDING)
