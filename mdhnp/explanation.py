@@ -21,6 +21,8 @@ from mdhnp.fusion.rewrite import Rewriting
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Transfer, watched
 from mdhnp.schedule import Schedule
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
 _ORIGINS = {
@@ -97,8 +99,9 @@ class Explanation:
             if isinstance(plan, ByNumpy):
                 lines.append(f"computed  by NumPy: {plan.function.name}")
             elif isinstance(plan, Kernels):
-                for schedule, origin in zip(plan.schedules, plan.origins, strict=True):
-                    lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
+                for n, (schedule, origin) in enumerate(zip(plan.schedules, plan.origins, strict=True)):
+                    aim = _aim(plan, n) if origin == "tuned" else ""
+                    lines.append(f"schedule  {_ORIGINS[origin]}{aim}: {schedule}")
                     lines += [f"then      {later}" for later in schedule.following]
                 times = [f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(plan.program.kernels, seconds, strict=True)]
                 lines.append(f"kernels   {', '.join(times)}")
@@ -181,6 +184,14 @@ def _copied(copies: Sequence[Transfer]) -> Iterator[str]:
             nbytes, seconds = sum(copy.nbytes for copy in made), sum(copy.seconds for copy in made)
             rate = nbytes / max(seconds, 1e-9) / 1e9
             yield f"copied    {nbytes} bytes {way} the device in {seconds * 1e6:.1f} µs, {rate:.2g} GB/s"
+
+
+def _aim(plan: Kernels, n: int) -> str:
+    """Say for which objective the schedule of a stage was tuned, if not for the time."""
+    entry = cache().get(key_of(staged(plan)[n].mdhom, plan.device))
+    if entry is None or entry.objective == "time" or entry.schedule != plan.schedules[n]:
+        return ""
+    return f" for {entry.objective}"
 
 
 def _candidates(plan: Leaf) -> Iterator[str]:

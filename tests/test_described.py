@@ -191,7 +191,9 @@ def test_the_objective_decides(device: Device) -> None:
         worst = lambda time, code_size: (time > 10, -code_size)  # noqa: E731
         (large,) = mdhnp.tune(mdhnp.matmul, a, b, objective=worst, progress=False, **how)
         assert large.cost[0] == 0 and -large.cost[1] > small.cost
-        assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (large.schedule,) != (small.schedule,)
+        shown = mdhnp.explain(mdhnp.matmul, a, b)
+        assert shown.schedules == (large.schedule,) != (small.schedule,)
+        assert "schedule  tuned for a function of time, code_size: " in shown.summary
         # Binaries of the same text differ by some bytes, and on PoCL by what has run.
         assert size(small.schedule) < size(large.schedule)
     entry = cache().get(key_of(small.mdhom, device))

@@ -125,6 +125,8 @@ def test_a_call_by_a_schedule_is_not_tuned(device: Device) -> None:
     """Nor is it one of several that is: what was found would not be used."""
     with pytest.raises(ValueError, match=r"^tune: schedule: the call is always computed by the one that"):
         mdhnp.tune(mdhnp.matmul, A, B, schedule=PLAIN, budget=1.0, evaluations=1, progress=False)
+    with mdhnp.config(schedule=PLAIN), pytest.raises(ValueError, match=r"^tune: schedule: the call is always comp"):
+        mdhnp.tune(mdhnp.matmul, A, B, budget=1.0, evaluations=1, progress=False)
     both = lambda: mdhnp.matmul(A.T, mdhnp.matmul(A, B, schedule=PLAIN))  # noqa: E731
     (found,) = mdhnp.tune(both, budget=1.0, evaluations=1, progress=False)
     assert found.mdhom.extents == (41, 23, 37)

@@ -253,6 +253,7 @@ def tune(
     objective: Any = "time",
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
+    _require_free(config.schedule is None)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     if space is not None and not isinstance(space, Space):
@@ -288,9 +289,14 @@ def _seen(call: Callable[[], Any]) -> tuple[Callable[[], Any], list[Request], di
     forget()  # what was rewritten before is to be seen again
     with trying({}) as graphs:
         requests = requests_of(call, "tune")
-    if requests and all([request.schedules for request in requests]):
-        raise ValueError("tune: schedule: the call is always computed by the one that is given: leave it out")
+    _require_free(not requests or not all([request.schedules for request in requests]))
     return call, requests, graphs
+
+
+def _require_free(free: bool) -> None:
+    """Raise ValueError where a call is given schedules."""
+    if not free:
+        raise ValueError("tune: schedule: the call is always computed by the one that is given: leave it out")
 
 
 def _calls(
