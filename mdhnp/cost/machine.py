@@ -90,8 +90,12 @@ class Core:
     scattered: float = 6.0  # cycles to load or store an element that the first-level cache does not keep
     border: float = 12.0  # cycles to read a vector of neighbours that may lie outside of the array
     crossing: float = 2.0  # loads that one counts for that may lie across two cache lines
-    evicted: float = 0.0  # cycles to read a line again whose place in a set others took; 0 where it was not measured
-    broken: float = 0.0  # seconds to begin a part of a row whose rest another work-group has; 0 likewise
+    # What was not measured is 0. Cycles to read a line again whose place in a set others took; part of a tile's further
+    # rows that load anew what all points share, where registers do not hold it; and seconds to begin a part of a row
+    # whose rest another work-group has.
+    evicted: float = 0.0
+    reloaded: float = 0.0
+    broken: float = 0.0
     row: float = 2.0  # cycles to begin in another row of an array of which a stencil reads neighbours
     line: int = 64  # bytes of a cache line
     page: int = 4096  # bytes of a memory page
@@ -112,9 +116,9 @@ class Core:
 #: One of vectors of 32 bytes, where it differs: by times of one core of an EPYC (Zen 3) that others used, too.
 #: With tiles of 16 rows Aᵀx of 4096 x 4096 and sums of columns take 0.5 to 0.8 of the time of 32. By 192
 #: pages what is ranked first of a deep contraction takes 0.8 of the time; by 1024 products of 512 x 512 take 1.5 times.
-#: What is evicted, broken and crossing was fitted to stencils: a Gaussian of 4096 x 4096 takes 0.6, Jacobi's of 256^3
-#: 0.8 of the time.
-_AVX2 = Core(followed=16, pages=192, crossing=1.5, evicted=16.0, broken=5e-7)
+#: What is evicted, reloaded, broken and crossing was fitted to stencils: a Gaussian of 4096 x 4096 takes 0.6, Jacobi's
+#: of 256^3 0.8 of the time.
+_AVX2 = Core(followed=16, pages=192, crossing=1.5, evicted=16.0, reloaded=1.0, broken=5e-7)
 
 
 @dataclass(frozen=True)

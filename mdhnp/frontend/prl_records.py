@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import Array
+from mdhnp.cost import Core
 
 _KINDS = {"U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"} | dict.fromkeys("biufc", "numbers")
 #: The code of missing values.
 MISSING = 0
-#: Bytes of a cache line.
-_LINE = 64
 
 
 class Fields(NamedTuple):
@@ -131,7 +130,7 @@ def rows(fields: int, records: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
     A power of two apart, all fields of a record would lie in the same set of a cache, which keeps 8 or 12 lines.
     """
-    line = _LINE // np.dtype(dtype).itemsize
+    line = Core.line // np.dtype(dtype).itemsize
     return np.empty((fields, (-(-records // line) | 1) * line), dtype)[:, :records]
 
 

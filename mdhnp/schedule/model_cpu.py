@@ -72,12 +72,12 @@ def _body(c: Tiling) -> Floats:
             # Lanes that are loaded one by one are put into the vector one by one: nothing else is done meanwhile.
             arithmetic += vectors * np.where(each > c.width, each, 0.0) / 2
         # Each row reads again what all points share, weights say, where it is more than registers hold.
-        many = c.core.evicted and len(view.accesses) >= c.caps.registers
-        loads += vectors * each * (rows if many and not access.depends[n] else 1)
+        many = len(view.accesses) >= c.caps.registers and not access.depends[n]
+        loads += vectors * each * (1 + c.core.reloaded * (rows - 1) if many else 1)
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
         far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
-        paged += _paged(c, n, count) + (_evicted(c, n) if c.core.evicted and not access.combined else 0.0)
+        paged += _paged(c, n, count) + (0.0 if access.combined else _evicted(c, n))
     reduced = c.vectors_along(access.combined)
     results = len(access.h.scalar.dtypes)
     accumulators = results * product(c.pt, access.kept) / np.where(reduced, 1.0, c.width) * c.registers
