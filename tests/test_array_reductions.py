@@ -104,7 +104,12 @@ def test_sums_of_given_types(device: Device) -> None:
     for where in places(device):
         compare(where, "sum", numbers((3, 4), "i4"), dtype=np.float32)
         compare(where, "prod", numbers((3, 4), "f4"), axis=0, dtype=np.float64, keepdims=True)
+        compare(where, "mean", numbers((3, 4), "f4") * 1.75, axis=0, dtype=np.int32)
+        compare(where, "mean", numbers((3, 4), "i8"), dtype=np.uint8, keepdims=True)
+        compare(where, "mean", numbers((3, 4), "f8"), axis=1, dtype=np.bool_)
     compare(device, "sum", np.full((3, 200), 100, np.int8), axis=1, dtype=np.int8)  # wraps around
+    chosen = np.arange(12).reshape(3, 4) % 5 > 0
+    compare(device, "mean", numbers((3, 4), "f4") * 1.75, axis=0, dtype=np.int16, where=chosen)
 
 
 def test_half_precision_is_added_in_single(device: Device) -> None:
@@ -130,7 +135,7 @@ def test_as_accurate_as_numpy(device: Device, name: str, host: Any) -> None:
 
 def test_scans(device: Device) -> None:
     for where in places(device):
-        compare(where, "cumulative_sum", numbers((6, 4, 5), "c8").T[:, ::-2], axis=1)
+        compare(where, "cumulative_sum", numbers((6, 4, 5), "c8").T[:, ::-2], axis=(1,))
         compare(where, "cumulative_sum", numbers((4, 6), "f4"), axis=0, include_initial=True)
         compare(where, "cumulative_prod", numbers((6, 4), "i1").T, axis=-1, include_initial=True)
         compare(where, "cumulative_sum", numbers((0, 3), "f4"), axis=0, include_initial=True)

@@ -155,6 +155,8 @@ BAD = [
     ("linalg.multi_dot", ([A, B, C],), {"out": np.ones((2, 2), int)}, "out must be"),
     ("linalg.multi_dot", ([A, B, C],), {"out": []}, "out must be"),
     ("linalg.outer", (A, V), {}, "x1"),
+    *[(f"cumulative_{name}", (A,), {"axis": axis}, "an array of 2 axes; name one by axis") for name in ("sum", "prod")
+      for axis in ((0, 1), (), None)],
     *[(name, (A,), {"axis": axis}, "axis must be") for name in ("sum", "max", "mean", "var", "any", "argmin")
       for axis in (0.5, "a", True, (0, 1.0), [0, 1]) if not (name == "argmin" and axis is True)],
     *[(name, (A,), {"keepdims": keep}, "keepdims must be") for name in ("sum", "min", "mean", "std", "all")

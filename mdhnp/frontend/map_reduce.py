@@ -157,11 +157,8 @@ def _condition(where: Any, x: Any) -> Any:
     return np.broadcast_to(where, x.shape)
 
 
-def moment(
-    name: str, x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, correction: float | None = None
-) -> Any:
+def moment(name: str, x: Any, axis: Any, keepdims: bool, where: Any, correction: float | None = None) -> Any:
     """Give the mean of the elements that a condition chooses, or their variance or standard deviation."""
-    x = operand(x) if dtype is None else in_floats(x, dtype, "fc" if correction is None else "f")
     chosen, given = _condition(where, x), x.dtype
     x = x.astype(computed_type(given), copy=False)
     options, real = {"axis": axis, "where": chosen}, x.real.dtype
@@ -177,9 +174,9 @@ def moment(
     return found.astype(given) if given.char == "e" else found
 
 
-def in_floats(x: Any, dtype: Any, kinds: str = "f") -> Any:
-    """Give elements in a type that the call names, of kinds that it may be of."""
+def in_floats(x: Any, dtype: Any) -> Any:
+    """Give elements in a type of floats that the call names."""
     x, wanted = operand(x), np.dtype(dtype)
-    if wanted.kind not in kinds or (x.dtype.kind == "c" and wanted.kind != "c"):
-        raise TypeError(f"dtype: elements of {x.dtype} are not to be averaged in {wanted}")
+    if wanted.kind != "f" or x.dtype.kind == "c":
+        raise TypeError(f"dtype: variances of {x.dtype} are not computed in {wanted}")
     return x.astype(wanted, copy=False)

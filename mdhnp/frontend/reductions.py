@@ -175,7 +175,8 @@ _ordered = partial(
 )
 _averaged = partial(
     _reduction,
-    dtype="dtype, optional: Of floats; elements are converted to it before. Means also take complex numbers.",
+    dtype="dtype, optional: Of floats; elements are converted to it before. Means also take other types: elements are "
+    "added in them, and the quotient is cut off.",
 )
 _measured = partial(
     _averaged,
@@ -276,9 +277,15 @@ def mean(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True,
     schedule: Any = None,
 ) -> Any:  # fmt: skip
+    x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
+    if wanted is not None and (wanted.kind not in "fc" or (x.dtype.kind == "c" and wanted.kind != "c")):
+        number: Any = float(_count(x, axes_of(axis, x.ndim, False)))
+        if where is not True:
+            number = count_nonzero(np.broadcast_to(where, x.shape), axis, keepdims=keepdims)
+        return (sum(x, axis, dtype=wanted, keepdims=keepdims, where=where) / number).astype(wanted)
+    x = x if wanted is None else x.astype(wanted, copy=False)
     if where is not True:
-        return moment("mean", x, axis, dtype, keepdims, where)
-    x = operand(x) if dtype is None else in_floats(x, dtype, "fc")
+        return moment("mean", x, axis, keepdims, where)
     return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
 
 
@@ -291,9 +298,9 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
         x: Any, /, axis: Any = None, *, dtype: Any = None, correction: Any = 0.0, keepdims: Any = False,
         where: Any = True, schedule: Any = None,
     ) -> Any:  # fmt: skip
-        if where is not True:
-            return moment(name, x, axis, dtype, keepdims, where, correction)
         x = operand(x) if dtype is None else in_floats(x, dtype)
+        if where is not True:
+            return moment(name, x, axis, keepdims, where, correction)
         return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), one_number("correction", correction)), (x,))
 
     return function

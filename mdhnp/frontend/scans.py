@@ -14,8 +14,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
 from mdhnp.frontend.joining import concat
-from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.map_reduce import Arrays, convert, named, operand, pointwise, total_type
+from mdhnp.frontend.manipulation import Axis, reshape
+from mdhnp.frontend.map_reduce import Arrays, axes_of, convert, named, operand, pointwise, total_type
 from mdhnp.frontend.public import FIRST_PAPER, UNSUPPORTED, repeatable
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -33,24 +33,24 @@ def _scan(name: str, operator: str, neutral: int, what: str, example: str) -> Ca
         f"Give the {what}s of all elements up to each one, as ``numpy.{name}`` does.",
         name=name,
         x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
-        axis="int, optional: Along which axis; may be left out if there is one only.",
+        axis="int or tuple of int, optional: Along which axis; may be left out if there is one only.",
         dtype="dtype, optional: As in :func:`mdhnp.sum`.",
         include_initial=f"bool: Whether the {what} of no elements, {neutral}, comes first; the result is longer by one "
         "then.",
         returns="Array or ndarray: Of the shape of `x`.",
-        raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
+        raises={"ValueError": "If there are several axes and not one is named.", "TypeError": UNSUPPORTED},
         notes=f"Source: {FIRST_PAPER}, Section 2.",
         example=f">>> mdhnp.{name}({example}",
     )
     def function(
-        x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False, schedule: Any = None
+        x: Any, /, axis: Axis = None, *, dtype: Any = None, include_initial: bool = False, schedule: Any = None
     ) -> Any:
         x, wanted = operand(x), exact_type(dtype)
-        if axis is None and x.ndim > 1:
-            raise ValueError(f"an array of {x.ndim} axes; name one by axis")
         x = x if x.ndim else reshape(x, (1,))
-        axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
-        return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
+        axes = axes_of(axis, x.ndim)
+        if len(axes) != 1:
+            raise ValueError(f"an array of {x.ndim} axes; name one by axis")
+        return call((routine, *axes, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
     return function
 
