@@ -19,7 +19,7 @@ from mdhnp.runtime.handle import Runtime
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache import BestSchedule, Key
 from mdhnp.tuning.cache import cache as tuning_cache
-from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.cache.records import Measurement, printable
 from mdhnp.tuning.cache.wisdom import shipped_entries
 from mdhnp.tuning.lookup import GENERATOR
 
@@ -116,7 +116,7 @@ def import_(file: Path) -> None:
         try:
             count = tuning_cache().import_(file)
         except (ValueError, OSError) as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(printable(str(error))) from error
     click.echo(f"{_entries(count)} added to {tuning_cache().path}")
     for each in told:
         click.echo(f"Warning: {each.message}", err=True)
@@ -162,7 +162,7 @@ def verify(ctx: click.Context) -> None:
     known = tuning_cache()
     problems = known.verify(GENERATOR)
     for problem in problems:
-        click.echo(problem)
+        click.echo(printable(problem))
     click.echo(f"{len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'} in {known.path}")
     ctx.exit(1 if problems else 0)
 
@@ -189,7 +189,7 @@ def _check_device(device: str | None, chosen: Collection[Key], known: Iterable[K
     try:
         find_devices(device)
     except NoDeviceError:
-        names = ", ".join(sorted({key.device.partition("|")[0] for key in known})) or "none"
+        names = printable(", ".join(sorted({key.device.partition("|")[0] for key in known}))) or "none"
         raise click.BadParameter(
             f"{device!r} is neither a device of this machine nor one with entries (runtimes that have some: {names})",
             param_hint="--device",
@@ -254,4 +254,4 @@ def _measured(measurements: Sequence[Measurement]) -> dict[str, str]:
 
 def _print_facts(facts: Mapping[str, str]) -> None:
     for name, text in facts.items():
-        click.echo(f"{name:<15}{text}")
+        click.echo(f"{name:<15}{printable(text)}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdhnp.cli.options import OutputFile
-from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.cache.records import Measurement, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Col
     for title in titles:
         shown.add_column(title, justify="right" if title in right else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(printable, row))
     out.print(shown)
 
 

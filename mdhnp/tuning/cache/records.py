@@ -73,12 +73,12 @@ class BestSchedule:
         except OverflowError as error:
             raise ValueError(f"tuned_at: {self.tuned_at} is in no year of the calendar") from error
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
-        object.__setattr__(self, "objective", _text(self.objective[:_OBJECTIVE]))
+        object.__setattr__(self, "mdh", printable(self.mdh))
+        object.__setattr__(self, "objective", printable(self.objective[:_OBJECTIVE])[:_OBJECTIVE])
 
     def fields(self) -> dict[str, Any]:
         usual = {"near": None, "objective": "time"}
-        fields = asdict(self) | {"mdh": _text(self.mdh)}
-        return {name: each for name, each in fields.items() if name not in usual or each != usual[name]}
+        return {name: each for name, each in asdict(self).items() if name not in usual or each != usual[name]}
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Measurement:
     message: str = ""
 
     def fields(self) -> dict[str, Any]:
-        return asdict(self) | {"message": _text(self.message[:_MESSAGE])}
+        return asdict(self) | {"message": printable(self.message[:_MESSAGE])}
 
 
 def read_key(fields: Any) -> Key:
@@ -177,6 +177,6 @@ def read_schedule(text: str) -> Schedule:
     return schedule
 
 
-def _text(text: str) -> str:
-    """Replace what is no text: a compiler's output may hold anything."""
-    return text.encode("utf-8", "replace").decode()
+def printable(text: str) -> str:
+    """Write as escapes what is no text, or steers a terminal: a compiler's output or a file may hold anything."""
+    return "".join([c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text])
