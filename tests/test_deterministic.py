@@ -23,9 +23,9 @@ from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.accuracy import in_fixed_order, is_fixed
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import candidates, default
+from mdhnp.schedule.fixed_order import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.tuning.search.space import sample, schedule
 

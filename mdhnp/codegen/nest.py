@@ -18,7 +18,7 @@ from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least
 from mdhnp.codegen.link import NestLink, index_at, sizes
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
-from mdhnp.schedule.accuracy import Order, is_fixed, order
+from mdhnp.schedule.fixed_order import Order, is_fixed, order
 from mdhnp.schedule.layout import copied_ahead, exchanging, packed, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import DOWN
 from mdhnp.schedule.schedule import LocalCopy, Schedule

@@ -23,7 +23,7 @@ from mdhnp.mdh import Computation, Graph, Partition, Prefix, Rows, Stack, Task, 
 from mdhnp.mdh.cut import Read
 from mdhnp.mdh.regions import Region, part_of, unwrapped
 from mdhnp.mdh.views import View
-from mdhnp.schedule.accuracy import order_of
+from mdhnp.schedule.fixed_order import order_of
 
 #: Along how many dimensions a grid is cut at most.
 _DIMENSIONS = 3

@@ -7,9 +7,10 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
-from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, check_order, is_fixed, longest_chain
+from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.chains import chain_memory, check_chain
+from mdhnp.schedule.fixed_order import check_order, is_fixed
 from mdhnp.schedule.layout import WIDEST, copied_ahead, is_wide, own_memory, producers, shared_slots, swizzles
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.online import check_online, fragments, online_memory

@@ -13,12 +13,13 @@ from math import gcd, prod
 from mdhnp.fusion.streamed import streamed
 from mdhnp.mdh import Chain, Computation, MdHom, Rows, is_product, sized
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.accuracy import READ_ONCE, in_fixed_order, is_fixed
+from mdhnp.schedule.accuracy import READ_ONCE
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_candidates
+from mdhnp.schedule.fixed_order import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import covering, gpu_candidates, of_tiles, with_vectors
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.online import online_candidates

@@ -11,10 +11,11 @@ from functools import lru_cache
 from math import prod
 
 from mdhnp.mdh import Computation, MdHom, View
-from mdhnp.schedule.accuracy import chain_is_short, float_sums, is_fixed
+from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.cpu import alike
 from mdhnp.schedule.default import default
+from mdhnp.schedule.fixed_order import is_fixed
 from mdhnp.schedule.schedule import DeviceCaps, IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits, without_idle
 

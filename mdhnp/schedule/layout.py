@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.mdh import MdHom, View
-from mdhnp.schedule.accuracy import chunks_at_once, is_fixed
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.fixed_order import chunks_at_once, is_fixed
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.accuracy import in_fixed_order, is_fixed
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
 from mdhnp.schedule.cpu import cpu_schedule, fitting, vectorisations
+from mdhnp.schedule.fixed_order import in_fixed_order, is_fixed
 from mdhnp.schedule.gpu import gpu_schedule
 
 Ints = npt.NDArray[np.int64]
