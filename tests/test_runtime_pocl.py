@@ -8,9 +8,10 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+import mdhnp
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.mdh.stages import Argument
-from mdhnp.runtime import capabilities, devices, handle
+from mdhnp.runtime import capabilities, declarations, devices, handle, programs
 from mdhnp.runtime.devices import Device, NoDeviceError, find_device, refused
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import Layout
@@ -91,3 +92,62 @@ def test_built_in_functions_take_vectors_as_kernels_give_them(lanes: int, device
     Executable(device, program, [Layout.of(x)], [Layout.of(y), Layout.of(z)], keep=False)([x], [y, z])
     assert np.array_equal(y, np.sqrt(x) * x + x)
     assert np.array_equal(z, x.astype("f2"))
+
+
+def pocls() -> list[Device]:
+    return [d for d in devices.devices() if d.runtime == "pocl"]
+
+
+def options_of(device: Device, text: str) -> str:
+    program = programs.build(device, text, keep=False)
+    return str(program.get_build_info(device.cl, cl.program_build_info.OPTIONS))
+
+
+def test_declared_functions_are_those_of_the_header() -> None:
+    """Else one of the same operands would have another result, which is an error."""
+    names = {name for names, *_ in declarations._FUNCTIONS for name in names.split()}
+    names |= {
+        "convert_float4_rte",
+        "convert_uchar16_sat",
+        "convert_long",
+        "vload_half",
+        "vload_half8",
+        "vstore_half4_rte",
+    }
+    text = declarations.declared(f"// {'( '.join(sorted(names))}(\n__kernel void f(void) {{ }}\n")
+    for device in pocls():
+        assert all(f" {name}(" in text for name in names)
+        assert declarations.WITHOUT_HEADER not in options_of(
+            device, text + "__kernel void g(void) { vload4(0, (int *)0); }"
+        )
+
+
+@pytest.mark.parametrize(
+    ("expression", "known"),
+    [
+        ("fma(x[0], x[1], vload_half(0, (__global const half *)x)) + convert_float_rte(select(1, 2, x[0] < 1))", True),
+        ("smoothstep(x[0], x[1], 0.5f)", False),
+    ],
+)
+def test_the_header_is_read_where_a_function_is_not_known(expression: str, known: bool) -> None:
+    for device in pocls():
+        text = f"__kernel void f(__global float *x) {{ x[get_global_id(0)] = {expression}; }}"
+        assert (declarations.WITHOUT_HEADER.strip() in options_of(device, text)) == known
+
+
+def test_generated_kernels_are_of_known_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(programs, "_from_source", lambda *a, f=programs._from_source: (texts.append(a[1]), f(*a))[1])
+    x = np.linspace(0.1, 0.9, 77, dtype="f4")
+    for device in pocls():
+        with mdhnp.device(device), mdhnp.config(host="never"):
+            mdhnp.fuse(lambda x: (np.logaddexp(x, 0.3125), np.cbrt(x).astype("f2"), x.sum(), np.round(x)[::-1]))(x)
+        assert texts
+        for text in [*texts]:
+            assert declarations.WITHOUT_HEADER.strip() in options_of(device, text)
+
+
+def test_errors_name_the_line_of_the_text(device: Device) -> None:
+    with pytest.raises(programs.BuildError) as error:
+        programs.build(device, "__kernel void f(__global float *x)\n{ x[get_global_id(0)] = wrong; }\n")
+    assert re.search(r"\b2:\d+.*wrong", error.value.log)

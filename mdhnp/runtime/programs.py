@@ -23,6 +23,7 @@ from pyopencl import _cl
 from mdhnp.process import PARENT, process
 from mdhnp.runtime import binaries
 from mdhnp.runtime.capabilities import COMPILING, shortage
+from mdhnp.runtime.declarations import WITHOUT_HEADER, declared
 from mdhnp.runtime.handle import Device, Runtime
 from mdhnp.runtime.private import cache_folder, opened, write
 
@@ -157,6 +158,11 @@ def _from_disk(device: Device, key: str) -> cl.Program | None:
 def _from_source(device: Device, source: str, key: str) -> cl.Program:
     global _compilations  # noqa: PLW0603
     _compilations += 1
+    if device.runtime == "pocl":
+        program = _cl._Program(device.context, declared(source))
+        with suppress(cl.Error):  # a function that is not known, or the text is wrong
+            program._build((build_options(device) + WITHOUT_HEADER).encode(), [device.cl])
+            return cl.Program(program)
     program = _cl._Program(device.context, source)
     try:
         program._build(build_options(device).encode(), [device.cl])
