@@ -103,15 +103,14 @@ def contractions(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...],
 def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> Sequence[tuple[int, ...]]:
     """Give the path that a method of opt_einsum's finds; of its default the better one of two methods'."""
     name, limit = method if isinstance(method, tuple) else (method, None)
+    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
+    shared = ["".join([c for c in term if c in output or sum([c in t for t in terms]) > 1]) for term in terms]
+    sizes = extents(terms, shapes)
     if len(terms) == 3 and name in (True, "auto") and limit is None:
-        return _of_three(terms, output, extents(terms, shapes))
+        return _of_three([{*own} for own in shared], {*output}, sizes)
     import opt_einsum
 
-    # Axes that one operand has alone are summed before any product (mdhnp/fusion/least_work.py): they cost none.
-    pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
-    shared = [[(c, n) for c, n in own if c in output or sum(c in t for t in terms) > 1] for own in pairs]
-    equation = f"{','.join(''.join(c for c, _ in own) for own in shared)}->{output}"
-    rest = [tuple(n for _, n in own) for own in shared]
+    equation, rest = f"{','.join(shared)}->{output}", [tuple([sizes[c] for c in own]) for own in shared]
     # The default's search for up to 8 operands leaves out paths whose first steps take more operations or memory.
     names = (name, "dp") if name in (True, "auto") and limit is None and len(terms) <= _SEARCHED else (name,)
     found = [opt_einsum.contract_path(equation, *rest, shapes=True, optimize=n, memory_limit=limit) for n in names]
@@ -119,17 +118,16 @@ def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method
     return path
 
 
-def _of_three(terms: Terms, output: str, sizes: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
+def _of_three(shared: Sequence[set[str]], output: set[str], sizes: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
     """Give the path of the fewest operations for three operands, as opt_einsum does, which takes 25 ms to import."""
 
     def operations(pair: tuple[int, int]) -> int:
-        """Count multiplications, and additions where labels are summed over; sums of one operand alone cost none."""
+        """Count multiplications, and additions where labels are summed over."""
         (other,) = {0, 1, 2}.difference(pair)
-        shared = [{c for c in term if c in output or sum([c in t for t in terms]) > 1} for term in terms]
         first = shared[pair[0]] | shared[pair[1]]
-        kept = first & {*output, *shared[other]}
+        kept = first & (output | shared[other])
         last = kept | shared[other]
-        each = ((first, first != kept), (last, last != {*output}))
+        each = ((first, first != kept), (last, last != output))
         return sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each])
 
     return [min(((0, 1), (0, 2), (1, 2)), key=operations), (0, 1)]
