@@ -75,6 +75,11 @@ def test_views_share_memory(device: Device, call: Callable[[Any, Any], Any]) -> 
     lambda xp, x: xp.unstack(x[0, 0, 0]),
     lambda xp, x: xp.unstack(x, axis=3),
     lambda xp, x: xp.reshape(x, (5, 2)),
+    lambda xp, x: xp.reshape(x, (4, 3), order="K"),
+    lambda xp, x: x.reshape(4, 3, order="X"),
+    lambda xp, x: xp.reshape(x, (4, 3), order=1),
+    lambda xp, x: xp.reshape(x, (5, -1), order="F"),
+    lambda xp, x: xp.reshape(x, -1, order="F", copy=False),
     lambda xp, x: xp.reshape(x, (5, -1)),
     lambda xp, x: xp.reshape(x, (-1, -1)),
     lambda xp, x: xp.reshape(xp.permute_dims(x, (2, 1, 0)), (12,), copy=False),
@@ -104,6 +109,9 @@ def test_elements_are_moved_by_kernels(device: Device) -> None:
     """On a CPU device NumPy moves them, as `test_array_api.py` has it."""
     a = np.arange(24, dtype="f4").reshape(2, 3, 4)
     calls: tuple[Callable[..., Any], ...] = (
+        lambda xp, x: xp.reshape(x, (6, -1), order="F"), lambda xp, x: x.reshape(4, 6, order="f"),
+        lambda xp, x: xp.reshape(x, 24, order="A"), lambda xp, x: x.T.reshape(4, -1, order="A"),
+        lambda xp, x: xp.reshape(x[:, ::-1].T, (4, 6), "A"), lambda xp, x: x.reshape((4, 6), order=None),
         lambda xp, x: xp.reshape(x.T, (6, -1)), lambda xp, x: xp.reshape(x, (4, 6), copy=True),
         lambda xp, x: xp.concat([x, x[:, :1], x[:, ::-1]], axis=1), lambda xp, x: xp.concat([x[0], x[1, 0]], axis=None),
         lambda xp, x: xp.stack([x[0], x[1]], axis=-1), lambda xp, x: xp.roll(x, (1, -2), axis=(0, 2)),

@@ -165,7 +165,7 @@ class _Methods:
         return make(self._view.imag, self.device) if self.dtype.kind == "c" else package().zeros_like(self)
 
     @repeatable()
-    def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Any:
+    def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
         """Return the elements in another shape: a view where strides allow, else a copy; see :func:`mdhnp.reshape`.
 
         Examples
@@ -174,7 +174,7 @@ class _Methods:
         >>> mdhnp.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return package().reshape(self, shape[0] if len(shape) == 1 else shape, copy=copy)
+        return package().reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
     @repeatable()
     def ravel(self: Any, order: Any = "C") -> Any:

@@ -176,16 +176,22 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 
 
 @repeatable(
-    "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
+    "Give the elements in another shape, as ``numpy.reshape`` does.",
     shape="int or sequence of int: The new shape; one of its numbers may be -1, for as many as there are.",
+    order='str: In which order of axes elements are read and put: "C", the last axis first, "F", the first one first, '
+    'or "A", which is "F" where that, and not "C", is how they lie in memory.',
     copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",
     returns="Array or ndarray: Of that shape; a view where strides allow.",
     raises={"ValueError": "If there are more or fewer elements, or if `copy` is false and a copy is needed."},
     example='>>> mdhnp.reshape(mdhnp.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()\n[[1, 2], [3, 4]]',
 )
-def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
+def reshape(x: Any, /, shape: int | tuple[int, ...], order: Any = "C", *, copy: bool | None = None) -> Any:
     if not isinstance(x, Array):
-        return np.reshape(x, shape, copy=copy)
+        return np.reshape(x, shape, order, copy=copy)
+    if order != "C":
+        like = np.empty((2, 3), order="F" if x._view.flags.fnc else "C")
+        if like.reshape((3, 2), order=order).flags.fnc:  # NumPy knows which orders there are, and its errors
+            return reshape(x.T, (shape,) if isinstance(shape, int) else (*shape,)[::-1], copy=copy).T
     if copy is not None and not isinstance(copy, bool):
         np.empty(0).reshape(0, copy=copy)  # NumPy knows what else there is, and its errors
     if not x.device.own_memory:
