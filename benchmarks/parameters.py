@@ -11,7 +11,7 @@ from math import inf
 from statistics import median, quantiles
 
 from benchmarks.tuning import by_turns, empty_cache, stage
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
@@ -50,7 +50,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def measure(h: MdHom, device: Device, seconds: float, seed: int = 0) -> dict[str, list[float]]:
+def measure(h: Computation, device: Device, seconds: float, seed: int = 0) -> dict[str, list[float]]:
     """Give, for each parameter, the best one's speed over that with its default, round by round; "all" is the default.
 
     Nothing stands for a parameter whose default is the best one's value.

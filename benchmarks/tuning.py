@@ -19,7 +19,7 @@ import mdhnp
 from benchmarks.cases import CASES
 from benchmarks.cpu import describe, machine, mdhnp_device
 from mdhnp.calls.observe import observe
-from mdhnp.mdh import MdHom, canonical, stages
+from mdhnp.mdh import Computation, canonical, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
@@ -74,16 +74,16 @@ def run(
     return results
 
 
-def stage(name: str, device: Device) -> MdHom:
+def stage(name: str, device: Device) -> Computation:
     """The kernel of a case: of several, the one with the most points."""
     problem = CASES[name].make()
     with mdhnp.device(device), mdhnp.config(tuning="off", host="never"), observe() as seen:
         problem.ours()
-    kernels = [canonical(s.mdhom) for plan, _ in seen for s in stages(plan.mdhom) if isinstance(s.mdhom, MdHom)]
+    kernels = [canonical(s.mdhom) for plan, _ in seen for s in stages(plan.mdhom)]
     return max(kernels, key=lambda h: h.points)
 
 
-def _tuned(h: MdHom, device: Device, seconds: float, reference: float, seeds: int) -> Row:
+def _tuned(h: Computation, device: Device, seconds: float, reference: float, seeds: int) -> Row:
     searches = [_search(h, device, seconds, seed) for seed in range(seeds)]
     long = _search(h, device, reference, seeds)
     start = default(h, device.caps)
@@ -107,7 +107,7 @@ def _tuned(h: MdHom, device: Device, seconds: float, reference: float, seeds: in
     }
 
 
-def _search(h: MdHom, device: Device, seconds: float, seed: int) -> Row:
+def _search(h: Computation, device: Device, seconds: float, seed: int) -> Row:
     """Tune from an empty cache; the curve is (seconds since the beginning, fastest so far, which schedule failed)."""
     curve: list[tuple[float, float | None]] = []
     record = TuningCache.record
@@ -138,7 +138,7 @@ def only_cache(folder: str) -> Iterator[None]:
         yield
 
 
-def by_turns(h: MdHom, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
+def by_turns(h: Computation, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
     """Seconds of each schedule, one a round."""
     times: dict[Schedule, list[float]] = {s: [] for s in schedules}
     with closing(Worker(TuningTask(h, device.identity, default(h, device.caps)))) as worker:
