@@ -20,11 +20,14 @@ PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
 #: Where MDHs are from.
 FIRST_PAPER = 'Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL"'
 
-#: The public module that has a function, by the module or folder where it is written; of all others ``mdhnp`` has it.
+#: The public module that has a function or class, by the module or folder where it is written; of others ``mdhnp``.
 _HOMES = {f"mdhnp.{name}": f"mdhnp.{name}" for name in ("dask", "skeletons", "tuning")} | {
     "mdhnp.frontend.fourier": "mdhnp.fft",
     "mdhnp.frontend.linalg": "mdhnp.linalg",
     "mdhnp.frontend.matrices": "mdhnp.linalg",
+    "mdhnp.frontend.semirings": "mdhnp.semiring",
+    "mdhnp.schedule.schedule": "mdhnp.tuning",
+    "mdhnp.tuning.search.session": "mdhnp",
 }
 
 #: Types and meanings of parameters, by name.
@@ -89,11 +92,11 @@ def public(
     def decorate(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
+        own = function.__module__
+        function.__module__ = _HOMES.get(own) or _HOMES.get(".".join(own.split(".")[:2]), "mdhnp")
         if isinstance(function, type):
             names, text = _parts(function), cleandoc(function.__doc__ or "")
         else:
-            own = function.__module__
-            function.__module__ = _HOMES.get(own) or _HOMES.get(".".join(own.split(".")[:2]), "mdhnp")
             # Types are said in words below; in the signature that `help` begins with, their unions would take a page.
             names, text, function.__annotations__ = _parameters(function), summary, {}
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}

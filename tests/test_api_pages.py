@@ -27,13 +27,13 @@ def public() -> list[str]:
     return names
 
 
-def test_functions_say_where_users_find_them() -> None:
-    """What `help`, documentation and pickles say of a function: a public module that has it by its name."""
+def test_functions_and_classes_say_where_users_find_them() -> None:
+    """What `help`, documentation, errors and pickles say of one: a public module that has it by its name."""
     homes, count = {"mdhnp", *(f"mdhnp.{space}" for space in NAMESPACES)}, 0
     for name in public():
         module, _, last = name.rpartition(".")
         found = getattr(import_module(module), last)
-        if callable(found) and not isinstance(found, type) and type(found).__module__ in ("builtins", "mdhnp._native"):
+        if callable(found) and type(found).__module__ in ("builtins", "mdhnp._native"):
             if found.__module__.partition(".")[0] == "numpy":
                 continue  # NumPy's own
             assert found.__module__ in homes, name
@@ -41,6 +41,11 @@ def test_functions_say_where_users_find_them() -> None:
             assert pickle.loads(pickle.dumps(found)) is found
             count += 1
     assert count > 200
+
+
+def test_lists_of_names_are_of_public_ones() -> None:
+    for module in (mdhnp, mdhnp.tuning):
+        assert {name for name in dir(module) if not name.startswith("__")} <= {*module.__all__}
 
 
 def described(page: Path) -> list[str]:

@@ -81,6 +81,8 @@ class Array:
            [14., 50.]])
     """
 
+    __module__ = "mdhnp"
+
     __slots__ = ("__weakref__", "_copy", "_view", "device")
 
     _view: npt.NDArray[Any]

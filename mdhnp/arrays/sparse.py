@@ -56,6 +56,8 @@ class SparseArray:
     [20.0, 3.0]
     """
 
+    __module__ = "mdhnp"
+
     __slots__ = ("_along", "_cut", "data", "format", "indices", "indptr", "shape")
 
     format: str

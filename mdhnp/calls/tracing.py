@@ -51,6 +51,8 @@ class TracingError(TypeError):
     mdhnp.calls.tracing.TracingError: fuse: elements of an array are asked for ...
     """
 
+    __module__ = "mdhnp"
+
 
 class ResultView(NamedTuple):
     """How a result is seen: which value it is, in which shape, with which strides and how many bytes from its first.

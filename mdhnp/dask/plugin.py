@@ -48,6 +48,8 @@ class Plugin(WorkerPlugin):
     ...     mdhnp.dask.collect(client)
     """
 
+    __module__ = "mdhnp.dask"
+
     name = "mdhnp"
 
     def __init__(self, devices: Sequence[str | int] = ()) -> None:

@@ -30,6 +30,8 @@ class Computation:
     3.0
     """
 
+    __module__ = "mdhnp"
+
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
 

@@ -32,6 +32,8 @@ class Fused:
     array([-1.,  0.,  1.])
     """
 
+    __module__ = "mdhnp"
+
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())  # whose attributes may have the names of these
         self.function = function

@@ -97,6 +97,8 @@ class __array_namespace_info__:
     True
     """
 
+    __module__ = "mdhnp"
+
     def capabilities(self) -> dict[str, Any]:
         """Give what the standard leaves open: two optional features, which are offered, and the most axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}

@@ -150,6 +150,8 @@ class MdHom(Computation):
     md_hom(*, (+,)) ∘ (x[k], y[k]) -> z[]
     """
 
+    __module__ = "mdhnp"
+
     extents: tuple[int, ...]
     combine: tuple[Combine, ...]
     scalar: Function

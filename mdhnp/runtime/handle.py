@@ -30,6 +30,8 @@ class NoDeviceError(RuntimeError):
     mdhnp.runtime.handle.NoDeviceError: no OpenCL device fits 'abacus'; ...
     """
 
+    __module__ = "mdhnp"
+
 
 class Device:
     """One OpenCL device, with its context and queues made when first needed.
@@ -65,6 +67,8 @@ class Device:
     >>> device.kind in ("cpu", "gpu") and device.caps.compute_units > 0
     True
     """
+
+    __module__ = "mdhnp"
 
     #: What tries what a device says to have: `trial.py`, which builds programs, and is set by `devices.py`.
     trial: ClassVar[Any]

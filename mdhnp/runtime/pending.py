@@ -41,6 +41,8 @@ Caller = tuple[str, Any, int]
 class LaunchError(RuntimeError):
     """A device refused a kernel, or could not complete it."""
 
+    __module__ = "mdhnp"
+
 
 class _Few(NamedTuple):
     """Some launches in a row, and the event of the last one, if it has one."""

@@ -63,6 +63,8 @@ class BuildError(RuntimeError):
     True
     """
 
+    __module__ = "mdhnp"
+
     def __init__(self, message: str, log: str, path: Path | None) -> None:
         super().__init__(message)
         self.log = log

@@ -33,6 +33,8 @@ class IllegalSchedule(ValueError):
     dot: schedule: local_tile: 9 in dimension 0 of extent 8; at most the extent
     """
 
+    __module__ = "mdhnp"
+
 
 def require(holds: bool, rule: str) -> None:
     """Raise IllegalSchedule with the rule where it does not hold."""

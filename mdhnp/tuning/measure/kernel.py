@@ -61,6 +61,8 @@ class TunedKernel:
     (array([5, 5, 5], dtype=int32),)
     """
 
+    __module__ = "mdhnp.tuning"
+
     def __init__(
         self,
         source: str,

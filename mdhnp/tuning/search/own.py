@@ -29,6 +29,8 @@ class InvalidConfiguration(RuntimeError):
     {'x': 1}
     """
 
+    __module__ = "mdhnp.tuning"
+
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -140,6 +140,8 @@ class Space:
     ({'a': 1, 'b': 2}, 3, False)
     """
 
+    __module__ = "mdhnp.tuning"
+
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.parameters = tuple(parameters)
         self._order = _ordered(self.parameters)
