@@ -8,7 +8,7 @@ import re
 import runpy
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from matplotlib import pyplot
@@ -68,18 +68,24 @@ PUBLIC = {
     **{name: getattr(mdhnp, name) for name in mdhnp.__all__},
     **{f"linalg.{name}": getattr(mdhnp.linalg, name) for name in mdhnp.linalg.__all__},
     **{f"skeletons.{name}": getattr(mdhnp.skeletons, name) for name in mdhnp.skeletons.__all__},
+    **{f"semiring.{name}": getattr(mdhnp.semiring, name) for name in mdhnp.semiring.__all__},
+    **{f"tuning.{name}": getattr(mdhnp.tuning, name) for name in mdhnp.tuning.__all__},
 }
 FUNCTIONS = {name: f for name, f in PUBLIC.items() if callable(f) and str(f.__module__).startswith("mdhnp")}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_examples_of_public_functions(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of those that tables make, which are in no module's own text."""
+    """Also of those that tables make, which are in no module's own text, and of classes with their methods."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
     known = {n: getattr(mdhnp.mdh, n) for n in mdhnp.mdh.__all__}
-    example = doctest.DocTestParser().get_doctest(FUNCTIONS[name].__doc__ or "", known, name, None, None)
-    assert doctest.DocTestRunner(optionflags=OPTIONS).run(example).failed == 0
-    assert example.examples or isinstance(FUNCTIONS[name], type), "no example"
+    found = FUNCTIONS[name]
+    examples = [doctest.DocTestParser().get_doctest(found.__doc__ or "", known, name, None, None)]
+    if isinstance(found, type):
+        examples = doctest.DocTestFinder().find(found, name, cast(Any, False), known)
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    assert [runner.run(example).failed for example in examples] == [0] * len(examples)
+    assert isinstance(found, type) or examples[0].examples, "no example"
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
