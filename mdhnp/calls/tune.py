@@ -5,6 +5,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from inspect import signature
 from math import inf
+from numbers import Real
 from typing import Any
 
 from mdhnp.calls.kernels import staged
@@ -46,7 +47,7 @@ class Tuning:
 
     def __init__(
         self,
-        budget: float,
+        budget: Any,
         evaluations: int | None,
         seed: int = 0,
         progress: bool | None = None,
@@ -61,23 +62,25 @@ class Tuning:
         self.keys: dict[Key, Device] = {}  # of the stages that were seen, in order
         self._stopped = False
         self._left: list[IllegalSchedule] = []  # why stages were left as they are, of which the space describes nothing
-        if not isinstance(budget, int | float):
+        if not isinstance(budget, Real) or isinstance(budget, bool):
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
-        if not budget > 0:
+        if not float(budget) > 0:
             raise ValueError(f"tune: budget: takes a positive number of seconds, not {budget}")
         if evaluations is not None and evaluations < 1:
             raise ValueError(f"tune: evaluations: takes 1 or more, not {evaluations}")
         if not hasattr(seed, "__index__"):
             raise TypeError(f"tune: seed: takes a whole number, not {seed!r:.80}")
+        if seed < 0:
+            raise ValueError(f"tune: seed: takes 0 or more, not {seed}")
         try:
             self._objective = Objective(objective)
         except ARGUMENTS as error:
             raise_named("tune", error)
         steered = space is not None or technique is not None or not self._objective.is_time
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
-        self._how = budget, evaluations, seed, progress, beside, abort, described, self._objective
+        self._how = float(budget), evaluations, seed, progress, beside, abort, described, self._objective
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy.
@@ -356,6 +359,8 @@ def _say_claimed(claimed: Sequence[Computation], *, nothing: bool) -> None:
 
 def _equal(specs: Sequence[str | int | Device]) -> tuple[Device, ...]:
     """The devices, after checking that what one measures holds for the others."""
+    if isinstance(specs, str) or not isinstance(specs, Iterable):
+        raise TypeError(f"tune: devices: takes a list of devices, as [0, 1], not {specs!r:.80}")
     found = tuple(find_device(spec) for spec in specs)
     if len({d.identity for d in found}) != 1 or len(set(found)) != len(found):
         raise ValueError(f"tune: devices must be different devices of the same kind, got {[*found]}")
