@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from statistics import median
 from typing import Any, cast
 
@@ -39,9 +40,9 @@ Array = npt.NDArray[Any]
 _CUT_OFF, _HOPELESS = 1.5, 1.2
 #: What candidates take turns with gives way to one that takes less than this part of its time.
 _MUCH_FASTER = 0.5
-#: Timed runs of a candidate: enough to fill this time, within these counts. On a device with memory of its own short
-#: calls are made more often, in a row, so that it is awake.
-_FILL, _FEWEST, _MOST, _MOST_IN_A_ROW = 0.03, 3, 25, 1000
+#: Timed runs of a candidate: enough to fill this time, in seconds, and at most so many. On a device with memory of its
+#: own short calls are made more often, in a row, so that it is awake.
+_FILL, _MOST, _MOST_IN_A_ROW = 0.03, 25, 1000
 #: A call there that takes less, in seconds, most of which is the wait for it, is judged by so many in a row.
 _SHORT, _AWAKE = 1e-3, 20
 #: A run that takes longer, in seconds, is precise enough alone.
@@ -81,7 +82,7 @@ def perform(method: str, *arguments: Any) -> Any:
 def runs_after(first: float, *, in_a_row: bool) -> int:
     """How often a candidate is run again whose first run took that many seconds, by turns with another or in a row."""
     most = _MOST_IN_A_ROW if in_a_row else _MOST
-    return 0 if first > _LONG else min(max(round(_FILL / max(first, 1e-9)), _FEWEST), most)
+    return 0 if first > _LONG else min(ceil(_FILL / max(first, 1e-9)), most)
 
 
 class Bench:
