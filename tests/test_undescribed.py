@@ -13,6 +13,7 @@ import mdhnp
 from mdhnp import config
 from mdhnp.calls import lifecycle, loading, observe
 from mdhnp.calls.plans import ByNumpy, Undescribed
+from mdhnp.calls.steps import InSteps
 from mdhnp.calls.store import entries, forget
 
 #: Subscripts and shapes of calls of one array, of two and of three: with labels that one of them has alone, none in
@@ -105,6 +106,21 @@ def test_they_are_described_once_that_is_worth_it(
     for _ in range(40):
         np.testing.assert_allclose(mdhnp.einsum("ab,bc->ac", *operands), found, rtol=1e-5)
     assert [type(plan) for plan in plans()] == [ByNumpy]
+
+
+@pytest.mark.parametrize(("first", "computes"), [((9, 30, 34), True), ((90, 300, 340), False)], ids=["brief", "long"])
+def test_brief_steps_of_one_einsum_are_computed_by_its_own_function(first: tuple[int, ...], *, computes: bool) -> None:
+    a, b = arrays(((188,), first), "f4")
+    mdhnp.einsum("b,cda->bc", a, b)
+    for entry in list(entries.values()):
+        if isinstance(entry.plan, Undescribed):
+            entry.plan.describe()
+    (plan,) = [plan for plan in plans() if isinstance(plan, InSteps)]
+    assert (plan.host is not None) == computes
+    before = mdhnp.host_counts()["einsum"]
+    for _ in range(3):
+        np.testing.assert_allclose(mdhnp.einsum("b,cda->bc", a, b), np.outer(a, b.sum((1, 2))), rtol=1e-5)
+    assert mdhnp.host_counts()["einsum"] == before + 3 * (1 if computes else 2)
 
 
 def test_who_looks_on_sees_a_description() -> None:

@@ -138,16 +138,19 @@ def einsum_function(terms: Sequence[str], output: str, arrays: Sequence[npt.NDAr
 
     More than two are multiplied in pairs. None where there may be another function, or none.
     """
-    sizes: dict[str, int] = {}
-    pairs = [(c, n) for term, a in zip(terms, arrays, strict=True) for c, n in zip(term, a.shape, strict=True)]
-    if any([sizes.setdefault(c, n) != n or n == 0 or not c.isascii() for c, n in pairs]):
+    text, sizes = ",".join(terms), dict[str, int]()
+    for term, a in zip(terms, arrays, strict=True):
+        for c, n in zip(term, a.shape, strict=True):
+            if sizes.setdefault(c, n) != n:
+                return None
+    if 0 in sizes.values() or not text.isascii():
         return None
     shape, dtype = tuple([sizes[c] for c in output]), np.result_type(*arrays)
     if dtype.char == "e":  # NumPy's other functions warn where `einsum` does not
         return None
     inputs = tuple([_Operand(a.dtype, a.shape, row_major(a.shape), a.nbytes) for a in arrays])
     result = _Operand(dtype, shape, (), prod(shape) * dtype.itemsize)
-    product = _Product(",".join(terms), output, inputs, result, prod(sizes.values()))
+    product = _Product(text, output, inputs, result, prod(sizes.values()))
     if len(terms) < 3:
         return _matrix_product(product) or _by_einsum(product)
     if not product.is_of_one_type:
@@ -187,8 +190,8 @@ def _by_einsum(h: _Product) -> NumpyFunction:
         compute = lambda a: product(a).copy()  # noqa: E731
     elif dtype.char == "e":
         compute = lambda *arrays: product(*arrays, dtype=np.float32, order="C").astype(dtype)  # noqa: E731
-    elif alone and _sums_come_first(h, alone):
-        compute, walked = _product_of_sums(terms, output, alone), h.elements
+    elif alone and (left := _left_by_sums(h, alone)):
+        compute, walked = _product_of_sums(terms, output, alone), h.elements // FAST + left
     elif h.points >= _OPTIMIZED and _pairs_pay(h, alone):
         compute = _optimized(h.text)
     elif len(output) > 1:  # else it is contiguous, or a scalar
@@ -217,14 +220,15 @@ def _shrinks(h: _Product) -> bool:
     return len(each) > 2 and any([size(*pair) < h.points for pair in combinations(range(len(each)), 2)])
 
 
-def _sums_come_first(h: _Product, alone: Sequence[str]) -> bool:
-    """Whether each operand of a product is to be summed before over the labels of no other one, `alone`.
+def _left_by_sums(h: _Product, alone: Sequence[str]) -> int:
+    """Return how many points are left of a product each operand of which is summed before over labels of its own.
 
-    That must leave fewer points than there are elements, since an einsum of it does not call BLAS.
+    0 where it is not to be: there must be fewer than elements, since an einsum of what is left does not call BLAS.
     """
     if "," not in h.terms or h.points < _SUMMED_FIRST or not h.is_of_one_type:
-        return False
-    return prod([size for n, size in h.extents.items() if n not in alone]) <= h.elements
+        return 0
+    left = prod([size for n, size in h.extents.items() if n not in alone])
+    return left if left <= h.elements else 0
 
 
 def _product_of_sums(terms: str, output: str, alone: Sequence[str]) -> Compute:

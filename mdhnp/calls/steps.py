@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # which load OpenCL
 Array = npt.NDArray[Any]
 
 #: Estimated seconds below which NumPy's function for several steps takes less time than launches of their kernels.
-_LAUNCHES = 1e-5
+_LAUNCHES = 2e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,11 @@ class CallRequest:
                 return None
             starts.append(begun)
         plan = self._in_steps(graph, starts)
-        own = self.described.numpy
-        if own is not None and seconds_by_numpy(own) < _LAUNCHES and all([r.numpy is not None for r in requests]):
+        own, h = self.described.numpy, self.described.mdhom
+        possible = all([r.numpy is not None for r in requests])
+        if own is None and possible and not isinstance(h, Graph):  # which rules have made steps of
+            own = known_to_numpy(at_precision(h, self.mode), self.mode, into=self.described.into)
+        if own is not None and possible and seconds_by_numpy(own) < _LAUNCHES:
             plan.host = ByNumpy.of(replace(requests[-1], numpy=own), "it is brief").host
         whole = Start(plan) if call is None else lifecycle_of(requests, plan, State.KERNELS, call)
         return whole._replace(kept=all([each.kept for each in starts]))

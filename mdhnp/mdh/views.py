@@ -335,12 +335,11 @@ class View:
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides, in elements, of a C-contiguous array."""
-    strides = []
-    step = 1
-    for n in reversed(shape):
+    strides, step = list[int](), 1
+    for n in shape[::-1]:
         strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
+        step *= n or 1
+    return tuple(strides[::-1])
 
 
 def packed(views: Sequence[View]) -> tuple[View, ...]:
