@@ -50,7 +50,7 @@ TECHNIQUES: list[Any] = [Exhaustive, RandomSearch, SimulatedAnnealing, Different
 
 
 def searched(
-    h: MdHom, caps: DeviceCaps, every: Space | None, technique: Any = None, count: int = 400
+    h: MdHom, caps: DeviceCaps, every: Space | None, technique: Any = None, count: int = 150
 ) -> list[Schedule]:
     """Ask and tell with times that only the schedule decides; the largest private tiles are the best."""
     search, found = SpaceSearch(h, caps, default(h, caps), 0, every, technique), list[Schedule]()
