@@ -87,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__array_api_version__", "__doc__", "__version__"])
+    return sorted([*__all__, "mdh", "__array_api_version__", "__doc__", "__version__"])

@@ -111,7 +111,8 @@ def test_elements_are_moved_by_kernels(device: Device) -> None:
     calls: tuple[Callable[..., Any], ...] = (
         lambda xp, x: xp.reshape(x, (6, -1), order="F"), lambda xp, x: x.reshape(4, 6, order="f"),
         lambda xp, x: xp.reshape(x, 24, order="A"), lambda xp, x: x.T.reshape(4, -1, order="A"),
-        lambda xp, x: xp.reshape(x[:, ::-1].T, (4, 6), "A"), lambda xp, x: x.reshape((4, 6), order=None),
+        lambda xp, x: xp.reshape(x, np.int64(24), "F"), lambda xp, x: x.reshape((4, 6), order=None),
+        lambda xp, x: xp.reshape(x[:, ::-1].T, (4, 6), "A"),
         lambda xp, x: xp.reshape(x.T, (6, -1)), lambda xp, x: xp.reshape(x, (4, 6), copy=True),
         lambda xp, x: xp.concat([x, x[:, :1], x[:, ::-1]], axis=1), lambda xp, x: xp.concat([x[0], x[1, 0]], axis=None),
         lambda xp, x: xp.stack([x[0], x[1]], axis=-1), lambda xp, x: xp.roll(x, (1, -2), axis=(0, 2)),

@@ -150,12 +150,12 @@ def test_texts_of_files_do_not_steer_a_terminal(known: TuningCache, tmp_path: Pa
     known.put(other, entry())
     known.export(file)
     fields = json.loads(file.read_text())
-    fields["entries"][0] |= {"mdh": f"md_hom({steering}\ud83d)", "objective": steering}
+    fields["entries"][0] |= {"mdh": f"md_hom({steering}\n\ud83d)", "objective": steering}
     file.write_text(json.dumps(fields))
     known.clear()
     imported = run("cache", "import", file)
     shown = [run("cache", *command) for command in (("list", "--all"), ("show", identifier_of(other)))]
-    assert r"(\x1b[31m\r\x9b\u202e\ud83d)" in shown[1].stdout
+    assert r"(\x1b[31m\r\x9b\u202e\n\ud83d)" in shown[1].stdout
     unknown = run("cache", "list", "--device", "no such", status=2)
     wrong = run("cache", "verify", status=1)
     fields["times"] = [{"key": fields["entries"][0]["key"], "seconds": {steering: "x"}}]

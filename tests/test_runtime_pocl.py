@@ -114,25 +114,34 @@ def test_declared_functions_are_those_of_the_header() -> None:
         "vload_half8",
         "vstore_half4_rte",
     }
-    text = declarations.declared(f"// {'( '.join(sorted(names))}(\n__kernel void f(void) {{ }}\n")
+    each = [declarations._declarations(name) for name in sorted(names)]
+    assert all(each)
     for device in pocls():
-        assert all(f" {name}(" in text for name in names)
-        assert declarations.WITHOUT_HEADER not in options_of(
-            device, text + "__kernel void g(void) { vload4(0, (int *)0); }"
-        )
+        options = options_of(device, f"{''.join(each)}\n__kernel void g(void) {{ vload4(0, (int *)0); }}")
+        assert declarations.WITHOUT_HEADER not in options
 
 
 @pytest.mark.parametrize(
-    ("expression", "known"),
+    ("before", "expression", "known"),
     [
-        ("fma(x[0], x[1], vload_half(0, (__global const half *)x)) + convert_float_rte(select(1, 2, x[0] < 1))", True),
-        ("smoothstep(x[0], x[1], 0.5f)", False),
+        (
+            "",
+            "fma(x[0], x[1], vload_half(0, (__global const half *)x)) + convert_float_rte(select(1, 2, x[0] < 1))",
+            True,
+        ),
+        ("float own(float a) { return a; }", "own(x[0]) + as_float(3) + sqrt((float3)(x[1])).x", True),
+        ("", "smoothstep(x[0], x[1], 0.5f)", False),
+        ("float __attribute__((overloadable)) length(int a) { return 7; }", "length(x[0])", False),
     ],
+    ids=["known", "own", "unknown", "overloaded"],
 )
-def test_the_header_is_read_where_a_function_is_not_known(expression: str, known: bool) -> None:
+def test_the_header_is_read_where_a_function_is_not_known(
+    before: str, expression: str, known: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
     for device in pocls():
-        text = f"__kernel void f(__global float *x) {{ x[get_global_id(0)] = {expression}; }}"
+        text = f"{before}\n__kernel void f(__global float *x) {{ x[get_global_id(0)] = {expression}; }}"
         assert (declarations.WITHOUT_HEADER.strip() in options_of(device, text)) == known
+    assert "error" not in capfd.readouterr().err  # as a build that fails would print
 
 
 def test_generated_kernels_are_of_known_functions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ class SparseArray:
         parts = self.data.numpy(), self.indices.numpy(), self.indptr.numpy()
         return getattr(sparse, f"{self.format}_array")(parts, shape=self.shape, copy=True)
 
-    dtype: "np.dtype[Any]" = attribute_of("data.dtype", "Type of the entries.")
+    dtype: np.dtype[Any] = attribute_of("data.dtype", "Type of the entries.")
     device: Any = attribute_of("data.device", "Where the entries are.")
     nnz: int = attribute_of("data.size", "How many elements its arrays hold.")
 

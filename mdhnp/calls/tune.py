@@ -256,7 +256,7 @@ def tune(
     objective: Any = "time",
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
-    _require_free(config.schedule is None)
+    _refuse_schedules(config.schedule is not None)
     if abort is not None and not isinstance(abort, Abort):
         raise TypeError(f"tune: abort: takes a condition as mdhnp.tuning.stalled(30), not {abort!r}")
     if space is not None and not isinstance(space, Space):
@@ -292,13 +292,13 @@ def _seen(call: Callable[[], Any]) -> tuple[Callable[[], Any], list[Request], di
     forget()  # what was rewritten before is to be seen again
     with trying({}) as graphs:
         requests = requests_of(call, "tune")
-    _require_free(not requests or not all([request.schedules for request in requests]))
+    _refuse_schedules(bool(requests) and all([request.schedules for request in requests]))
     return call, requests, graphs
 
 
-def _require_free(free: bool) -> None:
-    """Raise ValueError where a call is given schedules."""
-    if not free:
+def _refuse_schedules(given: bool) -> None:
+    """Raise ValueError where a call's schedules are given, so that there is nothing to tune."""
+    if given:
         raise ValueError("tune: schedule: the call is always computed by the one that is given: leave it out")
 
 

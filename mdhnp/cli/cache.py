@@ -116,7 +116,7 @@ def import_(file: Path) -> None:
         try:
             count = tuning_cache().import_(file)
         except (ValueError, OSError) as error:
-            raise click.UsageError(printable(str(error))) from error
+            raise click.UsageError(printable(str(error), "\n")) from error
     click.echo(f"{_entries(count)} added to {tuning_cache().path}")
     for each in told:
         click.echo(f"Warning: {each.message}", err=True)

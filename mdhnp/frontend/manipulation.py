@@ -5,6 +5,7 @@ Of an Array that is a view of its memory, or, where strides cannot say it, of a 
 
 from collections.abc import Callable
 from functools import wraps
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -188,14 +189,16 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 def reshape(x: Any, /, shape: int | tuple[int, ...], order: Any = "C", *, copy: bool | None = None) -> Any:
     if not isinstance(x, Array):
         return np.reshape(x, shape, order, copy=copy)
+    shape = (index(shape),) if hasattr(shape, "__index__") else tuple(shape)
     if order != "C":
         like = np.empty((2, 3), order="F" if x._view.flags.fnc else "C")
         if like.reshape((3, 2), order=order).flags.fnc:  # NumPy knows which orders there are, and its errors
-            return reshape(x.T, (shape,) if isinstance(shape, int) else (*shape,)[::-1], copy=copy).T
+            np.reshape(np.broadcast_to(np.empty((), np.bool_), x.shape), shape)
+            return reshape(x.T, shape[::-1], copy=copy).T
     if copy is not None and not isinstance(copy, bool):
         np.empty(0).reshape(0, copy=copy)  # NumPy knows what else there is, and its errors
     if not x.device.own_memory:
-        return of_views(_reshaped, x, shape if isinstance(shape, int) else tuple(shape), copy, reads=True)
+        return of_views(_reshaped, x, shape, copy, reads=True)
     if copy is not True:
         try:
             return make(np.reshape(x._view, shape, copy=False), x.device)

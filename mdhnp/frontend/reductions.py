@@ -180,6 +180,7 @@ _averaged = partial(
 )
 _measured = partial(
     _averaged,
+    dtype="dtype, optional: Of floats; elements are converted to it before.",
     correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
     returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
     "elements.",
@@ -278,6 +279,8 @@ def mean(
     schedule: Any = None,
 ) -> Any:  # fmt: skip
     x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
+    if wanted is not None and wanted.kind not in "biufc":
+        raise TypeError(f"dtype: means are computed in numbers, not in {wanted}")
     if wanted is not None and (wanted.kind not in "fc" or (x.dtype.kind == "c" and wanted.kind != "c")):
         number: Any = float(_count(x, axes_of(axis, x.ndim, False)))
         if where is not True:

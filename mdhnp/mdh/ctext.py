@@ -63,7 +63,7 @@ def defined_names(source: str) -> tuple[str, ...]:
 
 def defined_macros(source: str) -> tuple[str, ...]:
     """Give the names of all macros that OpenCL C text defines, in order."""
-    return tuple(dict.fromkeys(_MACRO.findall(_plain(source))))
+    return tuple(dict.fromkeys(_MACRO.findall(without_comments(source))))
 
 
 @lru_cache(maxsize=256)
@@ -77,7 +77,7 @@ def is_only_functions(source: str) -> bool:
     >>> is_only_functions("typedef float real;\nreal f(real x) { return 2 * x; }")
     False
     """
-    text = _plain(source)
+    text = without_comments(source)
     if not all(map(_OF_MACROS.match, _DIRECTIVE.findall(text))):
         return False
     return not _DEFINITION.sub("", _outermost(_DIRECTIVE.sub("", text))).strip()
@@ -111,11 +111,11 @@ def pointer_type(declared: str) -> np.dtype[Any] | None:
 
 
 def _definitions(source: str) -> list[re.Match[str]]:
-    return list(_DEFINITION.finditer(_outermost(_DIRECTIVE.sub("", _plain(source)))))
+    return list(_DEFINITION.finditer(_outermost(_DIRECTIVE.sub("", without_comments(source)))))
 
 
-def _plain(source: str) -> str:
-    """The text without comments, strings and characters, each line in one piece."""
+def without_comments(source: str) -> str:
+    """Give OpenCL C text without comments, strings and characters, each line in one piece."""
     return _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
 
 

@@ -1,11 +1,14 @@
 """Declarations of the functions of OpenCL C that a text calls, for PoCL.
 
 PoCL puts those of all functions, 15,000, before each program and reads them twice: 0.3 s of processor time, beside
-0.03 s for a small kernel (AMD EPYC, PoCL 6.0). Functions not known here are left to that header.
+0.03 s for a small kernel (AMD EPYC, PoCL 6.0). Texts that call others than those known here, or that overload
+functions, are left to that header.
 """
 
 import re
 from functools import cache
+
+from mdhnp.mdh.ctext import defined_macros, defined_names, without_comments
 
 #: The macro by which PoCL's header knows that it was read.
 WITHOUT_HEADER = " -D_OPENCL_H_"
@@ -35,14 +38,30 @@ _FUNCTIONS = (
     ("atomic_cmpxchg", "T F(volatile A T *, T, T)", ("int", "uint")),
 )  # fmt: skip
 _SPACES = ("__global", "__local", "__private")
-_CALL = re.compile(r"\b([a-z]\w*)\(")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+#: What stands before a parenthesis and is no function, or one that the compiler knows itself.
+_WORDS = {
+    *("if", "for", "while", "switch", "return", "sizeof", "volatile", "asm", "defined"),
+    *("__attribute__", "reqd_work_group_size", "vec_type_hint", "aligned", "opencl_unroll_hint"),
+}
 _CONVERSION = re.compile(r"convert_([a-z]+)(\d*)(?:_sat)?(?:_rt[ezpn])?")
 _HALVES = re.compile(r"v(load|store)_half(\d*)(?:_rt[ezpn])?")
 
 
-def declared(source: str) -> str:
-    """Give a text with the functions that it calls declared before it, and its lines numbered as they were."""
-    return "".join(map(_declarations, sorted(set(_CALL.findall(source))))) + "\n#line 1\n" + source
+def declared(source: str) -> str | None:
+    """Give a text with the functions that it calls declared before it, and its lines numbered as they were.
+
+    None where it calls any that is neither known here nor its own, or overloads functions.
+    """
+    try:
+        own = {*defined_names(source), *defined_macros(source)}
+    except ValueError:  # braces that do not match
+        return None
+    names = {*_CALL.findall(without_comments(source))} - _WORDS - own
+    forms = {name: _declarations(name) for name in sorted(names) if not name.startswith("as_")}
+    if "overloadable" in source or not all(forms.values()):
+        return None
+    return "".join(forms.values()) + "\n#line 1\n" + source
 
 
 @cache
@@ -60,7 +79,7 @@ def _declarations(name: str) -> str:
             for names, form, types in _FUNCTIONS
             if name in names.split()
             for t in types
-            for lanes in (("", 2, 4, 8, 16) if "T" in form and " A " not in form else ("",))
+            for lanes in (("", 2, 3, 4, 8, 16) if "T" in form and " A " not in form else ("",))
         ]
     return "".join(map(_declaration, forms)).replace("F(", f"{name}(")
 
@@ -72,6 +91,7 @@ def _integer(t: str) -> str:
 def _declaration(form: str) -> str:
     attribute = "__attribute__((overloadable))"
     if " A " in form:
-        return "".join(f"{attribute} {form.replace(' A ', f' {space} ')};" for space in _SPACES)
+        spaces = _SPACES if "half" in form else _SPACES[:2]  # atomic functions are of shared memory
+        return "".join(f"{attribute} {form.replace(' A ', f' {space} ')};" for space in spaces)
     constant = "" if form.startswith("void") else " __attribute__((const))"
     return f"{attribute}{constant} {form};"

@@ -160,9 +160,9 @@ def _from_disk(device: Device, key: str) -> cl.Program | None:
 def _from_source(device: Device, source: str, key: str) -> cl.Program:
     global _compilations  # noqa: PLW0603
     _compilations += 1
-    if device.runtime == "pocl":
-        program = _cl._Program(device.context, declared(source))
-        with suppress(cl.Error):  # a function that is not known, or the text is wrong
+    if device.runtime == "pocl" and (text := declared(source)) is not None:
+        program = _cl._Program(device.context, text)
+        with suppress(cl.Error):  # the text is wrong, or a function is called otherwise than is known
             program._build((build_options(device) + WITHOUT_HEADER).encode(), [device.cl])
             return cl.Program(program)
     program = _cl._Program(device.context, source)

@@ -77,7 +77,7 @@ def _body(c: Tiling) -> Floats:
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
         far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
-        paged += _paged(c, n, count) + (0.0 if access.combined else _evicted(c, n))
+        paged += _paged(c, n, count) + (_evicted(c, n) if c.core.evicted and not access.combined else 0.0)
     reduced = c.vectors_along(access.combined)
     results = len(access.h.scalar.dtypes)
     accumulators = results * product(c.pt, access.kept) / np.where(reduced, 1.0, c.width) * c.registers

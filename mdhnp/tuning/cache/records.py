@@ -111,7 +111,7 @@ class Measurement:
     message: str = ""
 
     def fields(self) -> dict[str, Any]:
-        return asdict(self) | {"message": printable(self.message[:_MESSAGE])}
+        return asdict(self) | {"message": printable(self.message[:_MESSAGE], "\n\t")}
 
 
 def read_key(fields: Any) -> Key:
@@ -177,6 +177,8 @@ def read_schedule(text: str) -> Schedule:
     return schedule
 
 
-def printable(text: str) -> str:
-    """Write as escapes what is no text, or steers a terminal: a compiler's output or a file may hold anything."""
-    return "".join([c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text])
+def printable(text: str, kept: str = "") -> str:
+    """Write as escapes what is no text, or steers a terminal, but what is `kept`: files may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text])

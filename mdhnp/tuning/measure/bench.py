@@ -45,7 +45,7 @@ _MUCH_FASTER = 0.5
 _FILL, _MOST, _MOST_IN_A_ROW = 0.03, 25, 1000
 #: A call there that takes less, in seconds, most of which is the wait for it, is judged by so many in a row.
 _SHORT, _AWAKE = 1e-3, 20
-#: A run that takes longer, in seconds, is precise enough alone.
+#: A candidate whose first run takes longer, in seconds, is not run again.
 _LONG = 0.2
 #: Built candidates kept, so that finalists are not built again.
 _KEPT = 64
