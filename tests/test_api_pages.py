@@ -44,8 +44,10 @@ def test_functions_and_classes_say_where_users_find_them() -> None:
 
 
 def test_lists_of_names_are_of_public_ones() -> None:
-    for module in (mdhnp, mdhnp.tuning):
-        assert {name for name in dir(module) if not name.startswith("__")} <= {*module.__all__}
+    """`mdh`, whose pure functions docs/md_hom.md names, is no namespace of calls."""
+    for module, others in ((mdhnp, {"mdh"}), (mdhnp.tuning, set())):
+        public = {*module.__all__} | others
+        assert {name for name in dir(module) if name in public or not name.startswith("__")} == public
 
 
 def described(page: Path) -> list[str]:
