@@ -20,13 +20,15 @@ PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
 #: Where MDHs are from.
 FIRST_PAPER = 'Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL"'
 
-#: The public module that has a function or class, by the module or folder where it is written; of others ``mdhnp``.
+#: The public module that has a function or class, by where it is written: the first part of its full name that is
+#: here, longest first; of others ``mdhnp``.
 _HOMES = {f"mdhnp.{name}": f"mdhnp.{name}" for name in ("dask", "skeletons", "tuning")} | {
     "mdhnp.frontend.fourier": "mdhnp.fft",
     "mdhnp.frontend.linalg": "mdhnp.linalg",
     "mdhnp.frontend.matrices": "mdhnp.linalg",
     "mdhnp.frontend.semirings": "mdhnp.semiring",
-    "mdhnp.schedule.schedule": "mdhnp.tuning",
+    "mdhnp.schedule.schedule.LocalCopy": "mdhnp.tuning",
+    "mdhnp.schedule.schedule.Schedule": "mdhnp.tuning",
     "mdhnp.tuning.search.session": "mdhnp",
 }
 
@@ -63,6 +65,15 @@ ON_HOST = (
 )
 
 
+def exported(made: Function) -> Function:
+    """Have a function or class say that it is of the public module that has it, as for pickles; so does `public`."""
+    place = f"{made.__module__}.{made.__qualname__}"
+    while place and place not in _HOMES:
+        place = place.rpartition(".")[0]
+    made.__module__ = _HOMES.get(place, "mdhnp")
+    return made
+
+
 def public(
     summary: str = "",
     *,
@@ -92,8 +103,7 @@ def public(
     def decorate(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
-        own = function.__module__
-        function.__module__ = _HOMES.get(own) or _HOMES.get(".".join(own.split(".")[:2]), "mdhnp")
+        exported(function)
         if isinstance(function, type):
             names, text = _parts(function), cleandoc(function.__doc__ or "")
         else:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.distribution import Distribution, SingleDistribution
+from mdhnp.documentation import exported
 
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl
@@ -47,6 +48,7 @@ def _number(kind: Callable[[Any], Any]) -> Any:
     return convert
 
 
+@exported
 class Array:
     """An n-dimensional array on one device.
 
@@ -80,8 +82,6 @@ class Array:
     array([[ 5., 14.],
            [14., 50.]])
     """
-
-    __module__ = "mdhnp"
 
     __slots__ = ("__weakref__", "_copy", "_view", "device")
 

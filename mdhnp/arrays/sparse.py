@@ -7,6 +7,7 @@ import numpy as np
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, attribute_of, make
 from mdhnp.arrays.types import checked_type
+from mdhnp.documentation import exported
 from mdhnp.mdh.scatter import pieces
 
 #: Entries beyond which a row is long, if so many times a usual row's: others wait for it on a GPU, where work-items
@@ -15,6 +16,7 @@ from mdhnp.mdh.scatter import pieces
 _LONG, _TIMES, _PIECE = 256, 8, 128
 
 
+@exported
 class SparseArray:
     """A sparse matrix on one device: the arrays of one of SciPy's as Arrays.
 
@@ -55,8 +57,6 @@ class SparseArray:
     >>> mdhnp.matmul(a, mdhnp.asarray([1.0, 10.0], device="cpu")).tolist()
     [20.0, 3.0]
     """
-
-    __module__ = "mdhnp"
 
     __slots__ = ("_along", "_cut", "data", "format", "indices", "indptr", "shape")
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mdhnp.calls.boxes import PlacedBox, as_part, assembly, box_of, flat
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described, least_limit
+from mdhnp.documentation import exported
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Sorting, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers
@@ -30,6 +31,7 @@ Array = npt.NDArray[Any]
 _PACKAGE = str(Path(__file__).parents[1])
 
 
+@exported
 class TracingError(TypeError):
     """A function to be fused does what has no meaning before its arrays have values.
 
@@ -50,8 +52,6 @@ class TracingError(TypeError):
     ...
     mdhnp.TracingError: fuse: elements of an array are asked for ...
     """
-
-    __module__ = "mdhnp"
 
 
 class ResultView(NamedTuple):

@@ -8,7 +8,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 from mdhnp.dask.task import use_device
-from mdhnp.documentation import public
+from mdhnp.documentation import exported, public
 from mdhnp.runtime import pool, results
 from mdhnp.runtime.devices import find_device
 from mdhnp.tuning.cache import cache
@@ -19,6 +19,7 @@ _RESOURCE = "device:"
 _LOOKS = 1000
 
 
+@exported
 class Plugin(WorkerPlugin):
     """Gives each worker its device and this process's tuned schedules, and frees memory when it is short of some.
 
@@ -47,8 +48,6 @@ class Plugin(WorkerPlugin):
     ...     found = mdhnp.dask.matmul(a, b).compute()
     ...     mdhnp.dask.collect(client)
     """
-
-    __module__ = "mdhnp.dask"
 
     name = "mdhnp"
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
+from mdhnp.documentation import exported
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.public import public
@@ -18,6 +19,7 @@ from mdhnp.mdh.pattern import whole_extents
 from mdhnp.settings import config
 
 
+@exported
 class Computation:
     """A multi-dimensional homomorphism to be called on arrays; made by :func:`md_hom`.
 
@@ -29,8 +31,6 @@ class Computation:
     >>> float(dot(np.ones(3), np.arange(3.0)))
     3.0
     """
-
-    __module__ = "mdhnp"
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern

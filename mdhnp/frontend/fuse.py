@@ -14,12 +14,14 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import is_sparse, scalar
 from mdhnp.calls.switches import Switches
 from mdhnp.calls.tracing import ResultView, Tracer, TracingError
+from mdhnp.documentation import exported
 from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 from mdhnp.mdh import Sorting
 from mdhnp.settings import config
 
 
+@exported
 class Fused:
     """A function whose calls of this package are computed as one; made by :func:`fuse`.
 
@@ -31,8 +33,6 @@ class Fused:
     >>> centred(np.array([1.0, 2.0, 3.0]))
     array([-1.,  0.,  1.])
     """
-
-    __module__ = "mdhnp"
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())  # whose attributes may have the names of these

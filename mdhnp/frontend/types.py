@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.documentation import exported
 from mdhnp.frontend.creation import asarray, checked_type, device_for
 from mdhnp.frontend.public import public, repeatable
 
@@ -87,6 +88,7 @@ def _type(x: Any) -> Any:
     return x.dtype if isinstance(x, Array) else x
 
 
+@exported
 class __array_namespace_info__:
     """What the namespace can do, as the array API standard asks.
 
@@ -96,8 +98,6 @@ class __array_namespace_info__:
     >>> mdhnp.__array_namespace_info__().capabilities()["boolean indexing"]
     True
     """
-
-    __module__ = "mdhnp"
 
     def capabilities(self) -> dict[str, Any]:
         """Give what the standard leaves open: two optional features, which are offered, and the most axes."""

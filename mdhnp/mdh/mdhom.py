@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from mdhnp.documentation import exported
 from mdhnp.mdh.check import check
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
@@ -101,6 +102,7 @@ class Segment(NamedTuple):
     trusted: bool = False
 
 
+@exported
 @dataclass(frozen=True)
 class MdHom(Computation):
     """A multi-dimensional homomorphism, ready to be scheduled.
@@ -149,8 +151,6 @@ class MdHom(Computation):
     >>> print(dot.bind(np.ones(3), np.ones(3)))
     md_hom(*, (+,)) ∘ (x[k], y[k]) -> z[]
     """
-
-    __module__ = "mdhnp"
 
     extents: tuple[int, ...]
     combine: tuple[Combine, ...]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import pyopencl as cl
 
+from mdhnp.documentation import exported
 from mdhnp.process import process
 from mdhnp.runtime.capabilities import COMPILING, cpu_model, query_caps, refusal, shortage, target
 from mdhnp.schedule.schedule import DeviceCaps
@@ -17,6 +18,7 @@ from mdhnp.schedule.schedule import DeviceCaps
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
 
 
+@exported
 class NoDeviceError(RuntimeError):
     """No OpenCL device is there, none fits what was asked for, or this process may not use it.
 
@@ -30,9 +32,8 @@ class NoDeviceError(RuntimeError):
     mdhnp.NoDeviceError: no OpenCL device fits 'abacus'; ...
     """
 
-    __module__ = "mdhnp"
 
-
+@exported
 class Device:
     """One OpenCL device, with its context and queues made when first needed.
 
@@ -67,8 +68,6 @@ class Device:
     >>> device.kind in ("cpu", "gpu") and device.caps.compute_units > 0
     True
     """
-
-    __module__ = "mdhnp"
 
     #: What tries what a device says to have: `trial.py`, which builds programs, and is set by `devices.py`.
     trial: ClassVar[Any]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+from mdhnp.documentation import exported
 from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 
@@ -38,10 +39,9 @@ FULL = (
 Caller = tuple[str, Any, int]
 
 
+@exported
 class LaunchError(RuntimeError):
     """A device refused a kernel, or could not complete it."""
-
-    __module__ = "mdhnp"
 
 
 class _Few(NamedTuple):

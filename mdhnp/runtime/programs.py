@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import pyopencl as cl
 from pyopencl import _cl
 
+from mdhnp.documentation import exported
 from mdhnp.process import PARENT, process
 from mdhnp.runtime import binaries
 from mdhnp.runtime.capabilities import COMPILING, shortage
@@ -41,6 +42,7 @@ _registry = process.lock()
 _compilations = 0
 
 
+@exported
 class BuildError(RuntimeError):
     """The OpenCL compiler rejected a source text.
 
@@ -62,8 +64,6 @@ class BuildError(RuntimeError):
     ...     "'y'" in error.log
     True
     """
-
-    __module__ = "mdhnp"
 
     def __init__(self, message: str, log: str, path: Path | None) -> None:
         super().__init__(message)

@@ -13,11 +13,12 @@ from operator import index
 from typing import Any, Literal, Self, TypeVar
 
 from mdhnp.cost.machine import Machine, usual
-from mdhnp.documentation import public
+from mdhnp.documentation import exported, public
 
 T = TypeVar("T")
 
 
+@exported
 class IllegalSchedule(ValueError):
     """A schedule that cannot be generated for this MDH and device; the message names the broken rule.
 
@@ -32,8 +33,6 @@ class IllegalSchedule(ValueError):
     ...     print(str(error).partition(" (")[0])
     dot: schedule: local_tile: 9 in dimension 0 of extent 8; at most the extent
     """
-
-    __module__ = "mdhnp"
 
 
 def require(holds: bool, rule: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from mdhnp.documentation import public
+from mdhnp.documentation import exported, public
 from mdhnp.runtime.devices import Device, default_device, find_device
 from mdhnp.runtime.launches import translating
 from mdhnp.runtime.pending import LaunchError
@@ -41,6 +41,7 @@ class _Launch(NamedTuple):
     group: tuple[int, ...] | None
 
 
+@exported
 class TunedKernel:
     """A kernel with parameters, and arguments to run it on; made by :func:`kernel`.
 
@@ -60,8 +61,6 @@ class TunedKernel:
     >>> fill.results({"VALUE": 5})
     (array([5, 5, 5], dtype=int32),)
     """
-
-    __module__ = "mdhnp.tuning"
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mdhnp.documentation import public
+from mdhnp.documentation import exported, public
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration
 from mdhnp.tuning.search.parameters import Configuration, Space
 from mdhnp.tuning.search.techniques import ModelGuided, Technique, asked, begun
@@ -15,6 +15,7 @@ from mdhnp.tuning.search.techniques import ModelGuided, Technique, asked, begun
 Cost = Any
 
 
+@exported
 class InvalidConfiguration(RuntimeError):
     """A configuration that cannot be used: what a cost function raises, and a search passes over.
 
@@ -28,8 +29,6 @@ class InvalidConfiguration(RuntimeError):
     >>> tune(cost, space(parameter("x", range(5)))).best
     {'x': 1}
     """
-
-    __module__ = "mdhnp.tuning"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mdhnp.documentation import public
+from mdhnp.documentation import exported, public
 
 #: Anything with a hash.
 Value = Any
@@ -120,6 +120,7 @@ class _Node(NamedTuple):
     ends: tuple[int, ...]
 
 
+@exported
 class Space:
     """All combinations of parameters' values that their constraints allow; made by :func:`space`.
 
@@ -139,8 +140,6 @@ class Space:
     >>> every[0], every.size, {"a": 2, "b": 1} in every
     ({'a': 1, 'b': 2}, 3, False)
     """
-
-    __module__ = "mdhnp.tuning"
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.parameters = tuple(parameters)
