@@ -46,7 +46,7 @@ def last_definition(source: str) -> Definition:
     >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
     Definition(name='f', parameters=('float a', 'float b'), returns='float')
     """
-    found = _definitions(source)
+    found = _definitions(without_comments(source))
     if not found:
         raise ValueError("scalar: OpenCL C text must define a function, as in 'float f(float x) { return 2 * x; }'")
     kind, name, parameters = found[-1].groups()
@@ -56,14 +56,14 @@ def last_definition(source: str) -> Definition:
     return Definition(name, declared, "" if words == ["void"] else " ".join(words))
 
 
-def defined_names(source: str) -> tuple[str, ...]:
-    """Give the names of all functions that OpenCL C text defines, in order."""
-    return tuple(dict.fromkeys([found.group(2) for found in _definitions(source)]))
+def defined_names(code: str) -> tuple[str, ...]:
+    """Give the names of all functions that OpenCL C text, which is without comments, defines, in order."""
+    return tuple(dict.fromkeys([found.group(2) for found in _definitions(code)]))
 
 
-def defined_macros(source: str) -> tuple[str, ...]:
-    """Give the names of all macros that OpenCL C text defines, in order."""
-    return tuple(dict.fromkeys(_MACRO.findall(without_comments(source))))
+def defined_macros(code: str) -> tuple[str, ...]:
+    """Give the names of all macros that OpenCL C text, which is without comments, defines, in order."""
+    return tuple(dict.fromkeys(_MACRO.findall(code)))
 
 
 @lru_cache(maxsize=256)
@@ -77,10 +77,10 @@ def is_only_functions(source: str) -> bool:
     >>> is_only_functions("typedef float real;\nreal f(real x) { return 2 * x; }")
     False
     """
-    text = without_comments(source)
-    if not all(map(_OF_MACROS.match, _DIRECTIVE.findall(text))):
+    code = without_comments(source)
+    if not all(map(_OF_MACROS.match, _DIRECTIVE.findall(code))):
         return False
-    return not _DEFINITION.sub("", _outermost(_DIRECTIVE.sub("", text))).strip()
+    return not _DEFINITION.sub("", _outermost(code)).strip()
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
@@ -110,8 +110,8 @@ def pointer_type(declared: str) -> np.dtype[Any] | None:
     return None
 
 
-def _definitions(source: str) -> list[re.Match[str]]:
-    return list(_DEFINITION.finditer(_outermost(_DIRECTIVE.sub("", without_comments(source)))))
+def _definitions(code: str) -> list[re.Match[str]]:
+    return list(_DEFINITION.finditer(_outermost(code)))
 
 
 def without_comments(source: str) -> str:
@@ -119,9 +119,9 @@ def without_comments(source: str) -> str:
     return _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
 
 
-def _outermost(text: str) -> str:
-    """What stands outside of bodies, without attributes."""
-    return _ATTRIBUTE.sub(" ", _outside_of_bodies(text))
+def _outermost(code: str) -> str:
+    """What stands outside of bodies, without preprocessor lines and attributes."""
+    return _ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", code)))
 
 
 def _named_type(name: str) -> np.dtype[Any] | None:

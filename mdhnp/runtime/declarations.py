@@ -53,11 +53,12 @@ def declared(source: str) -> str | None:
 
     None where it calls any that is neither known here nor its own, or overloads functions.
     """
+    code = without_comments(source)
     try:
-        own = {*defined_names(source), *defined_macros(source)}
+        own = {*defined_names(code), *defined_macros(code)}
     except ValueError:  # braces that do not match
         return None
-    names = {*_CALL.findall(without_comments(source))} - _WORDS - own
+    names = {*_CALL.findall(code)} - _WORDS - own
     forms = {name: _declarations(name) for name in sorted(names) if not name.startswith("as_")}
     if "overloadable" in source or not all(forms.values()):
         return None

@@ -6,7 +6,7 @@ under-aligned vector types, and multiply-adds are left to the compiler to contra
 
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.opencl.ctypes import vector_name
-from mdhnp.mdh.ctext import defined_macros, defined_names
+from mdhnp.mdh.ctext import defined_macros, defined_names, without_comments
 from mdhnp.schedule.schedule import DeviceCaps
 
 #: Types of 64 bits.
@@ -335,8 +335,9 @@ class Helpers:
         before = [other for other in self.texts if other.startswith(f"user {name} ")]
         place = before.index(key) if key in before else len(before)
         called = f"user{place}_{name}"
-        names = {own: called if own == name else f"{called}_{own}" for own in defined_names(source)}
+        code = without_comments(source)
+        names = {own: called if own == name else f"{called}_{own}" for own in defined_names(code)}
         renamed = "".join([f"#define {own} {other}\n" for own, other in names.items()])
-        ended = dict.fromkeys([*names, *defined_macros(source)])
+        ended = dict.fromkeys([*names, *defined_macros(code)])
         self.texts[key] = f"{renamed}{source.strip()}\n" + "".join([f"#undef {own}\n" for own in ended])
         return called
