@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise, product
-from math import isfinite
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 from weakref import WeakValueDictionary
@@ -295,21 +295,24 @@ class Config:
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
+    """Give a value as a setting has it: numbers are Python's, whosever they were."""
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise ValueError(f"{where}: {value!r} is none of {', '.join(map(repr, _CHOICES[name]))}")
-    elif name == "budget":
-        if not isinstance(value, int | float) or not isfinite(value) or value <= 0:
+        return _CHOICES[name][_CHOICES[name].index(value)]
+    if name == "schedule":
+        return None if value is None else _schedules(value, where)
+    if name == "budget":
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < inf:
             raise ValueError(f"{where}: {value!r} is no positive number of seconds")
-    elif name == "memory_limit":
+        return float(value)
+    if name == "memory_limit":
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0):
             raise ValueError(f"{where}: {value!r} is neither None nor a number of bytes")
         return None if value is None else int(value)
-    elif name == "schedule":
-        return None if value is None else _schedules(value, where)
-    elif not isinstance(value, int) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise ValueError(f"{where}: {value!r} is no integer of at least 1")
-    return value
+    return int(value)
 
 
 #: Schedules whose fields have values that they may have, by `id`.

@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mdhnp.schedule import Schedule
@@ -84,8 +85,14 @@ def test_the_environment_says_what_is_shown(text, value):
         ("budget", 0, "positive number of seconds"),
         ("budget", float("inf"), "positive number of seconds"),
         ("budget", "long", "positive number of seconds"),
+        ("budget", np.float32("nan"), "positive number of seconds"),
+        ("budget", np.int64(-3), "positive number of seconds"),
+        ("budget", True, "positive number of seconds"),
         ("evaluations", 0, "integer of at least 1"),
         ("evaluations", 2.5, "integer of at least 1"),
+        ("evaluations", np.float64(2), "integer of at least 1"),
+        ("evaluations", True, "integer of at least 1"),
+        ("memory_limit", np.int64(-1), "neither None nor a number of bytes"),
         ("schedule", "fast", "neither None nor a mdhnp.tuning.Schedule"),
         ("schedule", (), "neither None nor a mdhnp.tuning.Schedule"),
         ("schedule", replace(Schedule.plain((3,), 1), num_wg=[1]), r"num_wg: \[1\] is no tuple"),
@@ -98,6 +105,26 @@ def test_wrong_values(name, value, says):
     with pytest.raises(ValueError, match=rf"config\.{name}.*{says}"):
         setattr(config, name, value)
     assert getattr(config, name) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "has"),
+    [
+        ("budget", 3, 3.0),
+        ("budget", np.int64(3), 3.0),
+        ("budget", np.float32(0.5), 0.5),
+        ("evaluations", np.int32(7), 7),
+        ("memory_limit", np.uint64(2**40), 2**40),
+        ("debug", np.int64(2), 2),
+        ("deterministic", np.True_, True),
+    ],
+)
+def test_numbers_of_numpy_are_python_s(name, value, has):
+    mine = Config({})
+    with mine(**{name: value}):
+        assert (getattr(mine, name), type(getattr(mine, name))) == (has, type(has))
+    setattr(mine, name, value)
+    assert (getattr(mine, name), type(getattr(mine, name))) == (has, type(has))
 
 
 def test_unknown_settings():
