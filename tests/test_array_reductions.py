@@ -73,6 +73,36 @@ def test_other_byte_orders(name: str, dtype: str) -> None:
     same(getattr(mdhnp, name)(a.astype(a.dtype.newbyteorder()), axis=1), getattr(mdhnp, name)(a, axis=1))
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.parametrize("dtype", ["?", "i1", "i8", "c8"])
+def test_spreads_in_types_that_are_not_of_floats(device: Device, dtype: str) -> None:
+    """NumPy adds in that type, cuts off means and results, and does not cut off roots of several numbers."""
+    chosen = {"axis": 1, "keepdims": True, "where": np.arange(4) != 2}
+    for kind in ("?", "i4", "f4", "c16"):
+        a = numbers((3, 4), kind)
+        for name in ("var", "std"):
+            compare(device, name, a, dtype=dtype)
+        if (kind, dtype) != ("?", "?"):
+            compare(device, "var", a, axis=0, correction=1, dtype=dtype)
+            compare(device, "var", a, dtype=dtype, **chosen)
+    x = mdhnp.asarray(a, device=device)
+    if dtype == "c8":
+        compare(device, "std", a, dtype=dtype, **chosen)
+    else:
+        for xp, given in ((np, a), (mdhnp, x)):
+            with pytest.raises(TypeError):
+                xp.std(given, axis=0, dtype=dtype)
+
+
+def test_moments_of_ndarrays_are_numpy_s_scalars() -> None:
+    a = numbers((3, 4), "i4")
+    for how in ({"dtype": np.int64}, {"where": a > 0}):
+        for name in ("mean", "var", "std"):
+            found = getattr(mdhnp, name)(a, **how)
+            assert isinstance(found, np.generic)
+            same(found, getattr(np, name)(a, **how))
+
+
 @st.composite
 def operands(draw: Any, min_dims: int = 0) -> Any:
     """An array of any layout, some of them empty, an axis, and whether it stays."""

@@ -157,26 +157,36 @@ def _condition(where: Any, x: Any) -> Any:
     return np.broadcast_to(where, x.shape)
 
 
-def moment(name: str, x: Any, axis: Any, keepdims: bool, where: Any, correction: float | None = None) -> Any:
-    """Give the mean of the elements that a condition chooses, or their variance or standard deviation."""
-    chosen, given = _condition(where, x), x.dtype
-    x = x.astype(computed_type(given), copy=False)
-    options, real = {"axis": axis, "where": chosen}, x.real.dtype
-    number = package().count_nonzero(chosen, axis=axis, keepdims=keepdims or correction is not None).astype(real)
-    found = package().sum(x, keepdims=keepdims or correction is not None, **options) / number
+def moment(
+    name: str, x: Any, axis: Any, keepdims: bool, where: Any, correction: float | None = None,
+    dtype: DType | None = None,
+) -> Any:  # fmt: skip
+    """Give the mean of the elements that a condition chooses, or their variance or standard deviation.
+
+    In a type that is named elements are added, and what they are divided to is cut off, as NumPy does.
+    """
+    axes, stays, given = axes_of(axis, x.ndim, where is not True), keepdims or correction is not None, x.dtype
+    x = x.astype(computed_type(given), copy=False) if dtype is None else x
+    real = np.dtype(np.float64) if dtype is not None else x.real.dtype
+    options = {"axis": axis, "dtype": dtype}
+    number: Any = float(prod([x.shape[d] for d in axes]))
+    if where is not True:
+        options["where"] = _condition(where, x)
+        number = package().count_nonzero(options["where"], axis=axis, keepdims=stays).astype(real)
+
+    def quotient(total: Any) -> Any:
+        found = total / number
+        return found if dtype is None else found.astype(dtype)
+
+    found = quotient(package().sum(x, keepdims=stays, **options))
     if correction is not None:
         distance = x - found
-        squares = distance * distance if x.dtype.kind == "f" else distance.real**2 + distance.imag**2
+        squares = distance * distance if distance.dtype.kind != "c" else distance.real**2 + distance.imag**2
         number = np.maximum(number - real.type(correction), real.type(0))
-        found = package().sum(squares, keepdims=True, **options) / number
-        found = found if keepdims else np.squeeze(found, axes_of(axis, x.ndim))
-    found = np.sqrt(found) if name == "std" else found
-    return found.astype(given) if given.char == "e" else found
-
-
-def in_floats(x: Any, dtype: Any) -> Any:
-    """Give elements in a type of floats that the call names."""
-    x, wanted = operand(x), np.dtype(dtype)
-    if wanted.kind != "f" or x.dtype.kind == "c":
-        raise TypeError(f"dtype: variances of {x.dtype} are not computed in {wanted}")
-    return x.astype(wanted, copy=False)
+        number = number if keepdims or where is True else np.squeeze(number, axes)
+        found = quotient(package().sum(squares, keepdims=keepdims, **options))
+    if name == "std":
+        if dtype is not None and found.ndim and dtype.kind not in "fc":  # which NumPy does of one number only
+            raise TypeError(f"dtype: standard deviations are not cut off to {dtype}")
+        found = np.sqrt(found) if dtype is None else np.sqrt(found).astype(dtype)
+    return found.astype(given) if dtype is None and given.char == "e" else found

@@ -25,7 +25,6 @@ from mdhnp.frontend.map_reduce import (
     axes_of,
     computed_type,
     convert,
-    in_floats,
     masked,
     moment,
     named,
@@ -175,12 +174,11 @@ _ordered = partial(
 )
 _averaged = partial(
     _reduction,
-    dtype="dtype, optional: Of floats; elements are converted to it before. Means also take other types: elements are "
-    "added in them, and the quotient is cut off.",
+    dtype="dtype, optional: Of floats; elements are converted to it before. In other types they are added, and what "
+    "they are divided to is cut off.",
 )
 _measured = partial(
     _averaged,
-    dtype="dtype, optional: Of floats; elements are converted to it before.",
     correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
     returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
     "elements.",
@@ -269,6 +267,18 @@ max = _extremes("max", np.maximum, "largest", ">>> int(mdhnp.max([3, 1, 2]))\n3"
 min = _extremes("min", np.minimum, "smallest", ">>> int(mdhnp.min([3, 1, 2]))\n1")
 
 
+def _in_floats(x: Any, dtype: Any, kinds: str) -> tuple[Any, DType | None]:
+    """Give elements in the type that a call names, if it is of these kinds; else as they are, and the type."""
+    x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
+    if wanted is None:
+        return x, None
+    if wanted.kind not in "biufc":
+        raise TypeError(f"dtype: takes types of numbers, not {wanted}")
+    if wanted.kind not in kinds or (x.dtype.kind == "c" and wanted.kind != "c"):
+        return x, wanted
+    return x.astype(wanted, copy=False), None
+
+
 @_averaged(
     "Give the mean of elements, as ``numpy.mean`` does.",
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
@@ -278,17 +288,9 @@ def mean(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True,
     schedule: Any = None,
 ) -> Any:  # fmt: skip
-    x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
-    if wanted is not None and wanted.kind not in "biufc":
-        raise TypeError(f"dtype: means are computed in numbers, not in {wanted}")
-    if wanted is not None and (wanted.kind not in "fc" or (x.dtype.kind == "c" and wanted.kind != "c")):
-        number: Any = float(_count(x, axes_of(axis, x.ndim, False)))
-        if where is not True:
-            number = count_nonzero(np.broadcast_to(where, x.shape), axis, keepdims=keepdims)
-        return (sum(x, axis, dtype=wanted, keepdims=keepdims, where=where) / number).astype(wanted)
-    x = x if wanted is None else x.astype(wanted, copy=False)
-    if where is not True:
-        return moment("mean", x, axis, keepdims, where)
+    x, wanted = _in_floats(x, dtype, "fc")
+    if where is not True or wanted is not None:
+        return moment("mean", x, axis, keepdims, where, dtype=wanted)
     return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
 
 
@@ -301,10 +303,10 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
         x: Any, /, axis: Any = None, *, dtype: Any = None, correction: Any = 0.0, keepdims: Any = False,
         where: Any = True, schedule: Any = None,
     ) -> Any:  # fmt: skip
-        x = operand(x) if dtype is None else in_floats(x, dtype)
-        if where is not True:
-            return moment(name, x, axis, keepdims, where, correction)
-        return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), one_number("correction", correction)), (x,))
+        (x, wanted), correction = _in_floats(x, dtype, "f"), one_number("correction", correction)
+        if where is not True or wanted is not None:
+            return moment(name, x, axis, keepdims, where, correction, wanted)
+        return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), correction), (x,))
 
     return function
 
