@@ -76,7 +76,10 @@ def test_what_was_tuned_for_the_time_comes_before_what_was_not(
 
 
 def test_an_objective_s_name_is_a_short_text() -> None:
-    assert replace(entry(), objective="\ud800" + 200 * "x").objective == r"\ud800" + 74 * "x"
+    """One that was shortened would be found in place of others that begin as it does."""
+    assert replace(entry(), objective="\ud800" + 74 * "x").objective == r"\ud800" + 74 * "x"
+    with pytest.raises(ValueError, match="objective: has more than 80 characters"):
+        replace(entry(), objective="\ud800" + 75 * "x")
 
 
 def _without(name: str) -> Callable[[dict], object]:
@@ -128,6 +131,7 @@ def _with(**changes: object) -> Callable[[dict], object]:
         (lambda fields: fields["schedule"].update(atom_dims=[False, True, 2]), "atom_dims"),
         (lambda fields: fields["schedule"].update(unheard_of=1), "schedule"),
         (_with(objective=3), "objective: not a text"),
+        (_with(objective="time" * 21), "objective: has more than 80 characters"),
     ],
 )
 def test_one_bad_entry_keeps_a_file_out(

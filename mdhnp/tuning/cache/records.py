@@ -19,7 +19,7 @@ Source = Literal["tuned", "imported", "shipped"]
 Status = Literal["ok", "slow", "build", "wrong", "hang", "crash", "illegal"]
 
 _MESSAGE = 4000  # characters kept of a measurement's message
-_OBJECTIVE = 80  # of an objective's name
+_OBJECTIVE = 80  # that an objective's name may have: all of them tell which it is
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Key:
 
 @dataclass(frozen=True)
 class BestSchedule:
-    """The best schedule found for a key. ValueError if a field is out of range or `tuned_at` is no date."""
+    """The best schedule found for a key. ValueError if a field is out of range or too long, `tuned_at` is no date."""
 
     #: For the canonical MDH.
     schedule: Schedule
@@ -74,7 +74,9 @@ class BestSchedule:
             raise ValueError(f"tuned_at: {self.tuned_at} is in no year of the calendar") from error
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
         object.__setattr__(self, "mdh", printable(self.mdh))
-        object.__setattr__(self, "objective", printable(self.objective[:_OBJECTIVE])[:_OBJECTIVE])
+        object.__setattr__(self, "objective", printable(self.objective))
+        if len(self.objective) > _OBJECTIVE:
+            raise ValueError(f"objective: has more than {_OBJECTIVE} characters: {self.objective:.{_OBJECTIVE}}")
 
     def fields(self) -> dict[str, Any]:
         usual = {"near": None, "objective": "time"}
