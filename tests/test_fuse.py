@@ -107,6 +107,23 @@ def test_arguments_may_be_read_in_another_shape(name: str, host: Any) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("host", ["auto", "never"])
+def test_arguments_in_another_order_may_be_read_in_another_shape(host: Any) -> None:
+    x = np.asfortranarray(X)
+    calls = [
+        lambda xp, x: xp.reshape(x, (4, 3), order="F") * 2,
+        lambda xp, x: xp.reshape(x, (2, 6), order="A").sum(axis=0),
+        lambda xp, x: xp.reshape(x[:, 1:], (9,), order="F")[::-2] - x.sum(),
+        lambda xp, x: xp.reshape(x, (4, 3), order="F") @ x,
+    ]
+    for call in calls:
+        with mdhnp.config(host=host):
+            found = mdhnp.fuse(lambda x, call=call: call(mdhnp, x))(x)
+        np.testing.assert_array_equal(found, call(np, x), strict=True)
+    with pytest.raises(mdhnp.TracingError, match=r"split or joined in line .* its strides do not allow"):
+        mdhnp.fuse(lambda x: x.reshape(-1) * 2)(np.repeat(X, 2, axis=1)[:, ::2])
+
+
 def test_results_may_be_nested_and_hold_other_things() -> None:
     fused = mdhnp.fuse(lambda x, n: {"a": [x + n, n], "pair": Pair(x.sum(), None)})
     found = fused(X, 2)

@@ -272,6 +272,9 @@ class Tracer:
             return value.number, moved
         if whole.flags.c_contiguous:
             return value.number, flat(view, rank, whole, at)
+        if whole.flags.f_contiguous:  # as a C-contiguous map of it, which rules compute where it is read, or one copy
+            turned = self._value_of(self._copied(whole.T))
+            return turned.number, flat(view, rank, turned.view, at)
         raise TracingError(
             f"fuse: the axes of an argument are split or joined {line()}, which its strides do not allow; "
             "give a contiguous one, as by numpy.ascontiguousarray"
