@@ -270,11 +270,9 @@ min = _extremes("min", np.minimum, "smallest", ">>> int(mdhnp.min([3, 1, 2]))\n1
 def _in_floats(x: Any, dtype: Any, kinds: str) -> tuple[Any, DType | None]:
     """Give elements in the type that a call names, if it is of these kinds; else as they are, and the type."""
     x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
-    if wanted is None:
-        return x, None
-    if wanted.kind not in "biufc":
+    if wanted is not None and wanted.kind not in "biufc":
         raise TypeError(f"dtype: takes types of numbers, not {wanted}")
-    if wanted.kind not in kinds or (x.dtype.kind == "c" and wanted.kind != "c"):
+    if wanted is None or wanted.kind not in kinds or (x.dtype.kind == "c" and wanted.kind != "c"):
         return x, wanted
     return x.astype(wanted, copy=False), None
 
