@@ -43,8 +43,8 @@ def platforms() -> "list[cl.Platform]":
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
     place of all but the system's folder (PoCL's wheel is there in any case: pyopencl's loader adds it by itself).
-    The environment is left as it was found, but for a setting of Intel's runtime, and one of PoCL's where no variable
-    says where this user's files are. RuntimeWarning if Intel's wheel is installed but gives no platform.
+    The environment is left as it was found, but for two settings of Intel's runtime, and one of PoCL's where no
+    variable says where this user's files are. RuntimeWarning if Intel's wheel is installed but gives no platform.
     """
     import pyopencl as cl  # only here: `mdhnp doctor` looks for libraries without it
 
@@ -52,6 +52,8 @@ def platforms() -> "list[cl.Platform]":
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
+    # Of local memory that runtime gives a work-group 256 KB by itself; tiles gain by twice as much (capabilities.py).
+    os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", "512KB")
     _keep_pocl_private()
     with _loader_reads(added):
         try:

@@ -226,7 +226,10 @@ def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArra
     accurate = short if float_sums(h) else np.full(len(batch), True)
     split = (batch.num_wg[:, combined] > 1).any(axis=1)
     allowed = (batch.results == PRIVATE) | ((once | waiting) & ~split)
-    return np.asarray((need <= caps.local_memory) & accurate & allowed)
+    # Results that do not lie together take a line of the second-level cache each: copies leave them half of it.
+    together = np.isin(batch.vector_dim, [*access.contiguous_output]) | (batch.vector_dim < 0)
+    room = np.where(together, caps.local_memory, min(caps.local_memory, caps.l2 // 2))
+    return np.asarray((need <= room) & accurate & allowed)
 
 
 def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch:
