@@ -124,6 +124,16 @@ def test_arguments_in_another_order_may_be_read_in_another_shape(host: Any) -> N
         mdhnp.fuse(lambda x: x.reshape(-1) * 2)(np.repeat(X, 2, axis=1)[:, ::2])
 
 
+def test_an_argument_in_another_order_is_turned_once_for_all_that_read_it_in_another_shape() -> None:
+    @mdhnp.fuse
+    def fused(x: Any) -> Any:
+        again = mdhnp.reshape(x, (80, 75), order="F")
+        return (again + 1).sum(0) + again.max(0) * again.min(0)
+
+    after = fused.rewriting(np.asfortranarray(np.ones((60, 100), np.float32))).after
+    assert [len(step.mdhom.extents) - len(step.mdhom.dims("cc")) for step in after.steps] == [0, 1, 1, 1]
+
+
 def test_results_may_be_nested_and_hold_other_things() -> None:
     fused = mdhnp.fuse(lambda x, n: {"a": [x + n, n], "pair": Pair(x.sum(), None)})
     found = fused(X, 2)

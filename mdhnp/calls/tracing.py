@@ -117,6 +117,7 @@ class Tracer:
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
         self._unwritten: dict[int, list[PlacedBox]] = {}
+        self._turned: dict[int, Array] = {}
 
     # Values.
 
@@ -272,8 +273,10 @@ class Tracer:
             return value.number, moved
         if whole.flags.c_contiguous:
             return value.number, flat(view, rank, whole, at)
-        if whole.flags.f_contiguous:  # as a C-contiguous map of it, which rules compute where it is read, or one copy
-            turned = self._value_of(self._copied(whole.T))
+        if whole.flags.f_contiguous:  # as a C-contiguous map of it, the same for all that read it so
+            if value.number not in self._turned:
+                self._turned[value.number] = self._copied(whole.T)
+            turned = self._value_of(self._turned[value.number])
             return turned.number, flat(view, rank, turned.view, at)
         raise TracingError(
             f"fuse: the axes of an argument are split or joined {line()}, which its strides do not allow; "
