@@ -166,6 +166,9 @@ def moment(
     In a type that is named elements are added, and what they are divided to is cut off, as NumPy does.
     """
     axes, stays, given = axes_of(axis, x.ndim, where is not True), keepdims or correction is not None, x.dtype
+    several = bool(x.ndim) if keepdims else len(axes) < x.ndim
+    if name == "std" and dtype is not None and several and dtype.kind not in "fc":  # NumPy does so of one number only
+        raise TypeError(f"dtype: standard deviations are not cut off to {dtype}")
     x = x.astype(computed_type(given), copy=False) if dtype is None else x
     real = np.dtype(np.float64) if dtype is not None else x.real.dtype
     options = {"axis": axis, "dtype": dtype}
@@ -186,7 +189,5 @@ def moment(
         number = number if keepdims or where is True else np.squeeze(number, axes)
         found = quotient(package().sum(squares, keepdims=keepdims, **options))
     if name == "std":
-        if dtype is not None and found.ndim and dtype.kind not in "fc":  # which NumPy does of one number only
-            raise TypeError(f"dtype: standard deviations are not cut off to {dtype}")
         found = np.sqrt(found) if dtype is None else np.sqrt(found).astype(dtype)
     return found.astype(given) if dtype is None and given.char == "e" else found

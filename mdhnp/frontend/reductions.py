@@ -179,6 +179,8 @@ _averaged = partial(
 )
 _measured = partial(
     _averaged,
+    dtype="dtype, optional: Of floats; elements are converted to it before. In other types they are added, and what "
+    "they are divided to, and its root, is cut off; `std` takes those for one result only.",
     correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
     returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
     "elements.",
@@ -267,8 +269,8 @@ max = _extremes("max", np.maximum, "largest", ">>> int(mdhnp.max([3, 1, 2]))\n3"
 min = _extremes("min", np.minimum, "smallest", ">>> int(mdhnp.min([3, 1, 2]))\n1")
 
 
-def _in_floats(x: Any, dtype: Any, kinds: str) -> tuple[Any, DType | None]:
-    """Give elements in the type that a call names, if it is of these kinds; else as they are, and the type."""
+def _converted(x: Any, dtype: Any, kinds: str) -> tuple[Any, DType | None]:
+    """Give elements in the type that a call names, if of these kinds and not real for complex ones; else it, too."""
     x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
     if wanted is not None and wanted.kind not in "biufc":
         raise TypeError(f"dtype: takes types of numbers, not {wanted}")
@@ -286,7 +288,7 @@ def mean(
     x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False, where: Any = True,
     schedule: Any = None,
 ) -> Any:  # fmt: skip
-    x, wanted = _in_floats(x, dtype, "fc")
+    x, wanted = _converted(x, dtype, "fc")
     if where is not True or wanted is not None:
         return moment("mean", x, axis, keepdims, where, dtype=wanted)
     return call((_MEAN, axes_of(axis, x.ndim, False), bool(keepdims)), (x,))
@@ -301,7 +303,7 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
         x: Any, /, axis: Any = None, *, dtype: Any = None, correction: Any = 0.0, keepdims: Any = False,
         where: Any = True, schedule: Any = None,
     ) -> Any:  # fmt: skip
-        (x, wanted), correction = _in_floats(x, dtype, "f"), one_number("correction", correction)
+        (x, wanted), correction = _converted(x, dtype, "f"), one_number("correction", correction)
         if where is not True or wanted is not None:
             return moment(name, x, axis, keepdims, where, correction, wanted)
         return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), correction), (x,))
