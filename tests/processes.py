@@ -12,7 +12,8 @@ __all__ = ["in_a_new_process"]
 
 def in_a_new_process(code: str, **environment: str) -> str:
     """Run `code` in a fresh interpreter, since OpenCL and the default device are looked up once a process."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "MDHNP_DEVICE"))}
+    others = ("OCL_", "CL_CONFIG_", "MDHNP_DEVICE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     root = os.pathsep.join([str(Path(mdhnp.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -14,8 +14,8 @@ from processes import in_a_new_process
 
 import mdhnp.runtime.devices as listing
 from mdhnp import system
-from mdhnp.runtime import discovery, programs
-from mdhnp.runtime.capabilities import query_caps
+from mdhnp.runtime import capabilities, discovery, programs
+from mdhnp.runtime.capabilities import intel_local_memory, query_caps
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
 from mdhnp.runtime.programs import build
 from mdhnp.schedule.atoms import ATOMS
@@ -228,12 +228,12 @@ print(device.identity, caps.vector_bytes, caps.registers, width, sums, caps.loca
 def test_what_intels_runtime_compiles_for_says_vectors_and_registers(tmp_path: Path) -> None:
     """Whatever the processor has beyond that; tiles fit into the registers, and binaries are others.
 
-    Local memory is twice what the runtime gives by itself where that was measured, and what the user says.
+    Local memory is what the user says.
     """
     if all(d.runtime != "intel" for d in devices()):
         pytest.skip("Intel's runtime is not there")
     found = {}
-    for arch, most, given in (("", 64, ""), ("core-avx2", 32, ""), ("corei7", 16, "128KB")):
+    for arch, most, given in (("", 64, ""), ("", 64, "1MB"), ("core-avx2", 32, "128KB"), ("corei7", 16, "")):
         told = {"CL_CONFIG_CPU_TARGET_ARCH": arch} if arch else {}
         told |= {"CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE": given} if given else {}
         said = in_a_new_process(_TARGETED, MDHNP_CACHE_DIR=str(tmp_path), **told)
@@ -243,11 +243,26 @@ def test_what_intels_runtime_compiles_for_says_vectors_and_registers(tmp_path: P
         assert registers == (32 if vector_bytes == 64 else 16)
         assert 4 * width <= vector_bytes
         assert sums < registers
-        assert local == (1 << 17 if given else 1 << 18 if vector_bytes == 64 else 1 << 19)
+        assert local == {"": intel_local_memory(), "128KB": 1 << 17, "1MB": 1 << 20}[given]
         assert right == "True"
-        found[arch] = identity
-    assert len({*found.values()}) == 3
-    assert found[""] == next(d.identity for d in devices() if d.runtime == "intel")
+        found[arch, given] = identity
+    assert len({*found.values()}) == 4
+    assert found["", ""] == next(d.identity for d in devices() if d.runtime == "intel")
+
+
+@pytest.mark.parametrize(
+    ("flags", "cache", "local"),
+    [
+        ("sse2 avx avx2", 512, 512), ("sse2 avx avx2", 1024, 512), ("sse2 avx avx2", 256, 256),
+        ("sse2 avx avx2 avx512f", 2048, 256), ("sse2 avx", 512, 256), ("", 512, 256),
+    ],
+)  # fmt: skip
+def test_intels_runtime_has_more_local_memory_where_that_was_measured(
+    flags: str, cache: int, local: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capabilities, "_cpu_caches", lambda: (32 << 10, cache << 10))
+    monkeypatch.setattr(capabilities, "_first_core", lambda: {"flags": flags})
+    assert intel_local_memory() == local << 10
 
 
 def test_a_context_that_fails_is_a_clear_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,17 @@ def test_a_map_of_stencils_has_several_rows_in_a_register_tile() -> None:
     assert default(f.bind(np.empty((4100, 4100), np.float32), i=4096, j=4096), CAPS).private_tile[0] > 1
 
 
+@pytest.mark.parametrize(("result", "most"), [("k,l,j", 2), ("j,k,l", 1)])
+def test_copies_leave_room_for_results_that_lie_apart(result: str, most: int) -> None:
+    """A tile of a product may take the second-level cache, and half of it where lanes of results are far apart."""
+    narrow = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
+    f = md_hom(np.multiply, {"k": cc, "l": cc, "j": cc, "m": pw("add")}, f"A[l,m,j], B[k,m] -> C[{result}]")
+    x = np.empty((312, 312, 312), np.float32)
+    h = canonical(stages(f.bind(x, x[0]))[0].mdhom)
+    taken = local_memory(h, default(h, narrow), narrow)
+    assert (most - 1) * (256 << 10) < taken <= most * (256 << 10)
+
+
 def test_json_keeps_the_second_schedule() -> None:
     s = replace(Schedule.plain((3, 4), 1), second=Schedule.plain((2, 3), 1))
     assert Schedule.from_json(s.to_json()).second == Schedule.plain((2, 3), 1)

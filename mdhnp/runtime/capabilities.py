@@ -49,9 +49,8 @@ LOADING, COMPILING = 1 << 30, 1 << 28
 #: And for each core, on which runtimes start a thread, whose stack is 8 MiB mostly.
 _THREAD = 16 << 20
 
-#: Bytes of local memory that schedules for vectors of 64 bytes take of Intel's runtime: those that it gives by itself.
-#: Products were faster with twice as much on an EPYC (Zen 3), of vectors of 32 bytes; others were not measured.
-_INTEL_LOCAL = 1 << 18
+#: Bytes of local memory that Intel's runtime gives a work-group by itself, and those that it is told to give.
+INTEL_LOCAL, _MORE_LOCAL = 1 << 18, 1 << 19
 
 #: The first of NVIDIA's architectures that copies to local memory asynchronously.
 _AMPERE = 80
@@ -74,11 +73,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
     else:
         vector_bytes, registers = 16, 255
         l1, l2 = device.local_mem_size, device.global_mem_cache_size
-    nvidia, local = _nvidia(device), device.local_mem_size
-    if nvidia == _HOPPER:
-        local = _HOPPER_LOCAL
-    elif vector_bytes == 64 and device.platform.name.startswith("Intel"):
-        local = min(local, _INTEL_LOCAL)
+    nvidia = _nvidia(device)
     return DeviceCaps(
         name=device.name.strip(),
         kind=kind,
@@ -86,7 +81,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         vector_bytes=vector_bytes,
         registers=registers,
         # NVIDIA's runtime keeps some of a work-group's for itself, and says so only when a kernel is launched.
-        local_memory=local - (_KEPT if nvidia else 0),
+        local_memory=(_HOPPER_LOCAL if nvidia == _HOPPER else device.local_mem_size) - (_KEPT if nvidia else 0),
         max_work_group=device.max_work_group_size,
         l1=l1,
         l2=l2,
@@ -129,6 +124,17 @@ def _cpu_caches() -> tuple[int, int]:
     except (OSError, ValueError):
         pass
     return sizes[1], sizes[2]
+
+
+def intel_local_memory() -> int:
+    """Bytes of local memory that a work-group of Intel's runtime should have on this processor.
+
+    Tiles as large as the second-level cache made products faster on an EPYC (Zen 3); processors with AVX-512 were not
+    measured, and smaller caches do not hold such tiles.
+    """
+    flags = _flags(_first_core())
+    measured = "avx2" in flags and "avx512f" not in flags
+    return _MORE_LOCAL if measured and _cpu_caches()[1] >= _MORE_LOCAL else INTEL_LOCAL
 
 
 @cache

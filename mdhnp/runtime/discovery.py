@@ -48,12 +48,13 @@ def platforms() -> "list[cl.Platform]":
     """
     import pyopencl as cl  # only here: `mdhnp doctor` looks for libraries without it
 
+    from mdhnp.runtime.capabilities import intel_local_memory
+
     added = extra_libraries()
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
-    # Of local memory that runtime gives a work-group 256 KB by itself; tiles gain by twice as much (capabilities.py).
-    os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", "512KB")
+    os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{intel_local_memory() >> 10}KB")
     _keep_pocl_private()
     with _loader_reads(added):
         try:

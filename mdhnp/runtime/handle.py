@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from mdhnp.documentation import exported
 from mdhnp.process import process
-from mdhnp.runtime.capabilities import COMPILING, cpu_model, query_caps, refusal, shortage, target
+from mdhnp.runtime.capabilities import COMPILING, INTEL_LOCAL, cpu_model, query_caps, refusal, shortage, target
 from mdhnp.schedule.schedule import DeviceCaps
 
 Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
@@ -170,6 +170,8 @@ class Device:
         # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
         detail = [self.platform, self.cl.version, cpu_model() if self.kind == "cpu" else ""]
         detail += filter(None, [target(self.cl)])
+        local = self._said.local_memory  # what is fastest, and which times were measured, go by that, too
+        detail += [str(local)] if self.runtime == "intel" and local != INTEL_LOCAL else []
         digest = hashlib.sha256("|".join(detail).encode()).hexdigest()[:12]
         return f"{self.runtime}|{self.name}|{self.driver}|{self._said.compute_units}cu|{digest}"
 
