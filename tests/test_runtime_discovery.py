@@ -128,7 +128,7 @@ def test_a_broken_device_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None
         raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_RESOURCES, routine="clGetInfo"))
 
     platform = SimpleNamespace(get_devices=lambda: [Board(n) for n in range(3)])
-    monkeypatch.setattr(discovery, "platforms", lambda: [platform])
+    monkeypatch.setattr(discovery, "platforms", lambda local_memory: [platform])
     monkeypatch.setattr(listing, "Device", lambda board: refuse(board.number))
     assert list(listing._present()) == [0, 2]
 

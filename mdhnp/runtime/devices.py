@@ -17,7 +17,7 @@ import pyopencl as cl
 from mdhnp.documentation import public
 from mdhnp.process import process, take_for_old, unforked
 from mdhnp.runtime import discovery, pending, resident, results, transfers, trial
-from mdhnp.runtime.capabilities import LOADING, shortage
+from mdhnp.runtime.capabilities import LOADING, intel_local_memory, shortage
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 from mdhnp.runtime.pool import MemoryInfo, pool
@@ -62,7 +62,7 @@ def _present() -> Iterator[Device]:
     if (why := shortage(LOADING)) is not None:
         _refused[_ALL] = f"OpenCL is not loaded, for want of memory: {why}"
         return
-    for platform in discovery.platforms():
+    for platform in discovery.platforms(intel_local_memory()):
         with suppress(cl.Error):  # a driver without its hardware
             for device in platform.get_devices():
                 with suppress(cl.Error):  # a broken one beside others

@@ -38,23 +38,22 @@ CONDA_FOLDER = Path(sys.prefix, "etc", "OpenCL", "vendors")
 _temporary: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
-def platforms() -> "list[cl.Platform]":
+def platforms(local_memory: int) -> "list[cl.Platform]":
     """List the OpenCL platforms of the system, conda, the installed wheels and NVIDIA's driver, in the loader's order.
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
     place of all but the system's folder (PoCL's wheel is there in any case: pyopencl's loader adds it by itself).
     The environment is left as it was found, but for two settings of Intel's runtime, and one of PoCL's where no
-    variable says where this user's files are. RuntimeWarning if Intel's wheel is installed but gives no platform.
+    variable says where this user's files are. Intel's runtime gives a work-group `local_memory` bytes of local memory,
+    unless the user says how many. RuntimeWarning if Intel's wheel is installed but gives no platform.
     """
     import pyopencl as cl  # only here: `mdhnp doctor` looks for libraries without it
-
-    from mdhnp.runtime.capabilities import intel_local_memory
 
     added = extra_libraries()
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
-    os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{intel_local_memory() >> 10}KB")
+    os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{local_memory >> 10}KB")
     _keep_pocl_private()
     with _loader_reads(added):
         try:
