@@ -132,8 +132,7 @@ def test_copies_leave_room_for_results_that_lie_apart(result: str, most: int) ->
     """A tile of a product may take the second-level cache, and half of it where lanes of results are far apart."""
     narrow = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
     f = md_hom(np.multiply, {"k": cc, "l": cc, "j": cc, "m": pw("add")}, f"A[l,m,j], B[k,m] -> C[{result}]")
-    x = np.empty((312, 312, 312), np.float32)
-    h = canonical(stages(f.bind(x, x[0]))[0].mdhom)
+    h = canonical(stages(f.bind(x := np.empty((312, 312, 312), np.float32), x[0]))[0].mdhom)
     taken = local_memory(h, default(h, narrow), narrow)
     assert (most - 1) * (256 << 10) < taken <= most * (256 << 10)
 

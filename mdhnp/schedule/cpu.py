@@ -163,7 +163,7 @@ def _with_local_tiles(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> 
                 )
             )
     batch = Batch.join(batches)
-    batch = batch.take(np.flatnonzero(fitting(access, batch, caps) & leaving_room(access, batch, caps)))
+    batch = batch.take(np.flatnonzero(fitting(access, batch, caps, _room(access, batch, caps))))
     alone = replace(caps, compute_units=1)
     return batch.take(np.argsort(seconds(access, batch, alone), kind="stable")[:_KEEP_SIZES])
 
@@ -208,10 +208,16 @@ def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool, ca
     return sizes
 
 
-def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Return which schedules' copies fit in local memory, results may wait where they do, and float sums are short."""
+def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps, room: Floats | None = None) -> npt.NDArray[np.bool_]:
+    """Return which schedules' copies fit in local memory, results may wait where they do, and float sums are short.
+
+    Copies fit in `room` bytes of it, for each schedule, where that is given.
+    """
     h = access.h
-    need = _copied_bytes(access, batch)
+    need = np.zeros(len(batch))
+    for n, view in enumerate(h.inputs):
+        size = access.tile_elements(n, batch.local_tile) * tile_itemsize(view)
+        need += np.where(batch.packed[:, n], size, 0)
     same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
     waiting = same and h.operator is not None and h.operator.identity is not None
     combined = list(access.combined)
@@ -223,26 +229,17 @@ def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArra
     accurate = short if float_sums(h) else np.full(len(batch), True)
     split = (batch.num_wg[:, combined] > 1).any(axis=1)
     allowed = (batch.results == PRIVATE) | ((once | waiting) & ~split)
-    return np.asarray((need <= caps.local_memory) & accurate & allowed)
+    return np.asarray((need <= (caps.local_memory if room is None else room)) & accurate & allowed)
 
 
-def _copied_bytes(access: AccessPattern, batch: Batch) -> Floats:
-    """Bytes of local memory that each schedule's copies take."""
-    need = np.zeros(len(batch))
-    for n, view in enumerate(access.h.inputs):
-        size = access.tile_elements(n, batch.local_tile) * tile_itemsize(view)
-        need += np.where(batch.packed[:, n], size, 0)
-    return need
+def _room(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
+    """Bytes of local memory that each default schedule's copies may take.
 
-
-def leaving_room(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Return whose copies leave results that do not lie together half of the second-level cache.
-
-    Each of those takes a line of it. (A contraction with them took 1.5 times as long with copies of 0.9 of the cache as
-    with 0.3 of it: EPYC, Zen 3.)
+    Results that do not lie together take a line of the second-level cache each, and are left half of it. (A contraction
+    with them took 1.5 times as long with copies of 0.9 of the cache as with 0.3 of it: EPYC, Zen 3.)
     """
     together = np.isin(batch.vector_dim, [*access.contiguous_output]) | (batch.vector_dim < 0)
-    return np.asarray(together | (_copied_bytes(access, batch) <= caps.l2 // 2))
+    return np.where(together, caps.local_memory, min(caps.local_memory, caps.l2 // 2))
 
 
 def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch:
