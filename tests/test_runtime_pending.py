@@ -174,7 +174,7 @@ def test_results_of_a_size_that_comes_often_are_pinned(device: Device, monkeypat
         np.testing.assert_array_equal(kept[3], wanted[::2])  # but not that of which there is a view
         np.testing.assert_allclose(mdhnp.matmul(result.T, result), wanted.T @ wanted, rtol=1e-3)  # up again
         pinned._pools[where].most = pinned.pinned_bytes(where)
-        other = pinned._pools[separate.__wrapped__(device)] = pinned._Pool(device)
+        other = pinned._pools[Device(device.cl)] = pinned._Pool(device)
         other.most = pinned.pinned_bytes(where)
         assert other.take(1 << 12, often=0) is None  # what one device has pinned counts for all
         kept = [mdhnp.outer(x, y) for _ in range(4)]

@@ -83,7 +83,7 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
 def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
     """Make a call by kernels, and give what is asked for in it, but for copies into memory that was there.
 
-    Where that is nothing, a warning says why in the name of the function that is `asking`.
+    Where there are none, a warning says why in the name of the function that is `asking`.
     """
     before = fallback_counts()
     with config(**BY_KERNELS), observe() as seen:
@@ -97,7 +97,7 @@ def requests_of(call: Callable[[], Any], asking: str) -> list[Request]:
     ]
     if not requests:
         left = [name for name, count in fallback_counts().items() if count > before.get(name, 0)]
-        warn(f"{asking}: kernels compute nothing of the call: {_why_nothing(seen, left)}")
+        warn(f"{asking}: the call has no kernels with schedules: {_why_none(seen, left)}")
     return list(dict.fromkeys(requests))
 
 
@@ -109,8 +109,8 @@ def _request(plan: Kernels | SlicedKernels, arrays: tuple[Any, ...], mode: Mode)
     return Request("", plan.mdhom, layouts, plan.devices, mode, own=plan.own, given=given, schedules=said)
 
 
-def _why_nothing(seen: Observed, left: Sequence[str]) -> str:
-    """Say why kernels compute nothing of a call, of which plans were `seen` and functions `left` to NumPy."""
+def _why_none(seen: Observed, left: Sequence[str]) -> str:
+    """Say why no kernels of a call have schedules, of which plans were `seen` and functions `left` to NumPy."""
     plans = [plan for plan, _ in seen]
     if left:
         return f"{', '.join(left)} of such operands is left to NumPy"
@@ -120,7 +120,7 @@ def _why_nothing(seen: Observed, left: Sequence[str]) -> str:
         return "an extent is 0"
     if plans:
         return "it only moves elements into memory that was there"
-    return "it calls no function of this package that has kernels"
+    return "it calls no function of this package that has such kernels"
 
 
 def settle(request: Request) -> Prepared:

@@ -221,7 +221,7 @@ At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.pre
     objective='str or callable: What is to be small of each kernel, as :func:`mdhnp.tuning.kernel` takes it; "time" is '
     "that of whole calls. Of `calls` what is found for another one is not shared by sizes near to theirs.",
     returns="tuple of Tuned: One a stage; fewer, with a RuntimeWarning, where another process is tuning some of them "
-    "at this moment, and none where kernels compute nothing of the call.",
+    "at this moment, and none where the call has no kernels with schedules.",
     raises={
         "TypeError": "If there is no function, or `calls` beside one, or `space`, `technique` or `abort` is none.",
         "RuntimeError": "If the measuring process cannot start, not even the default schedule can be measured, the "

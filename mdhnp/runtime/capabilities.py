@@ -5,6 +5,7 @@ Takes a pyopencl device, gives a :class:`DeviceCaps`. It must not know which run
 
 import os
 import platform
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -180,9 +181,22 @@ def refusal(device: cl.Device) -> str | None:
 
 def shortage(needed: int) -> str | None:
     """Say which limit of the process (`ulimit -v`, `-d`) leaves too little for what takes `needed` bytes, if any."""
-    if resource is None:
-        return None
     needed += (_THREAD * (os.cpu_count() or 1)) if needed == LOADING else 0
+    for option, left in _limits():
+        if left < needed:
+            return f"`ulimit {option}` leaves this process {left >> 20} MiB, and that takes {needed >> 20}"
+    return None
+
+
+def limited() -> str:
+    """Say which limits of memory the process has, if any: drivers of GPUs that cannot reserve addresses name no GPU."""
+    return "".join(f"; `ulimit {option}` leaves this process {left >> 20} MiB" for option, left in _limits())
+
+
+def _limits() -> Iterator[tuple[str, int]]:
+    """Give the limits of the process that are set: the shell's option, and the bytes that are left."""
+    if resource is None:
+        return
     for limit, field, option in ((resource.RLIMIT_AS, 0, "-v"), (resource.RLIMIT_DATA, 5, "-d")):
         allowed, _ = resource.getrlimit(limit)
         if allowed == resource.RLIM_INFINITY:
@@ -190,11 +204,8 @@ def shortage(needed: int) -> str | None:
         try:
             taken = int(Path("/proc/self/statm").read_text().split()[field]) * resource.getpagesize()
         except (OSError, ValueError):
-            return None
-        if allowed - taken < needed:
-            left = max(allowed - taken, 0)
-            return f"`ulimit {option}` leaves this process {left >> 20} MiB, and that takes {needed >> 20}"
-    return None
+            return
+        yield option, max(allowed - taken, 0)
 
 
 @cache

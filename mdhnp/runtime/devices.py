@@ -17,7 +17,7 @@ import pyopencl as cl
 from mdhnp.documentation import public
 from mdhnp.process import process, take_for_old, unforked
 from mdhnp.runtime import discovery, pending, resident, results, transfers, trial
-from mdhnp.runtime.capabilities import LOADING, intel_local_memory, shortage
+from mdhnp.runtime.capabilities import LOADING, intel_local_memory, limited, shortage
 from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 from mdhnp.runtime.pool import MemoryInfo, pool
@@ -265,7 +265,12 @@ def memory_info(device: Any = None) -> MemoryInfo:
 def _listing_text(found: tuple[Device, ...]) -> str:
     left_out = "".join(f"; left out: {name}: {why}" for name, why in _refused.items())
     if found:
-        return "there are: " + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found)) + left_out
+        return (
+            "there are: "
+            + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found))
+            + left_out
+            + limited()
+        )
     if _ALL in _refused:
         return _refused[_ALL]
     looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))
