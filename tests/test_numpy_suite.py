@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -132,12 +133,27 @@ class Expression:
         return str(self.inner)
 
 
-def by_few_paths(mark: pytest.Mark) -> pytest.Mark:
-    """Have the ways to find a path take part with `--long` only, but for two."""
-    if mark.args[:1] != ("optimize",):
-        return mark
-    ways = [pytest.param(way, marks=[] if way in PATHS else pytest.mark.slow) for way in mark.args[1]]
-    return pytest.mark.parametrize("optimize", ways).mark
+def by_few_cases(test: Any, which: int) -> None:
+    """Have half of a test's cases take part with `--long` only, and all with other paths than `PATHS`.
+
+    Of cases that differ in one argument one is left. So any two values of three arguments or more meet; of two, they
+    meet in tests of the same computations for which `which` is 0 and 1.
+    """
+    marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
+    names = [name.strip() for mark in marks for name in mark.args[0].split(",")]
+    cases = []
+    for chosen in product(*(enumerate(mark.args[1]) for mark in marks)):
+        values = [v for (_, value), mark in zip(chosen, marks, strict=True) for v in _values(value, mark)]
+        path = dict(zip(names, values, strict=True)).get("optimize", PATHS[0])
+        place = sum(PATHS.index(value) if value in PATHS else at for at, value in chosen)
+        few = path in PATHS and (len(marks) == 1 or place % 2 == which)
+        cases.append(pytest.param(*values, marks=[] if few else pytest.mark.slow))
+    test.pytestmark = [m for m in test.pytestmark if m.name != "parametrize"]
+    pytest.mark.parametrize(names, cases)(test)
+
+
+def _values(value: Any, mark: pytest.Mark) -> tuple[Any, ...]:
+    return tuple(value) if "," in mark.args[0] else (value,)
 
 
 einsum = Routed(mdhnp.einsum)
@@ -153,8 +169,9 @@ proxy = Proxy(opt_einsum, contract=contract, contract_expression=Expression)
 for module_name in ("test_contract", "test_input"):
     loaded = load(f"opt_einsum.tests.{module_name}", opt_einsum=proxy)
     globals().update({f"{module_name}_{n[5:]}": f for n, f in vars(loaded).items() if n.startswith("test_")})
-    for test in (f for n, f in vars(loaded).items() if n.startswith("test_") and hasattr(f, "pytestmark")):
-        test.pytestmark = [by_few_paths(mark) for mark in test.pytestmark]
+    for name, test in vars(loaded).items():
+        if name.startswith("test_") and hasattr(test, "pytestmark"):
+            by_few_cases(test, which=name == "test_compare_greek")
 
 for found in (*vars(TestEinsum).values(), *list(globals().values())):
     if getattr(found, "__name__", "") in SLOW:
