@@ -81,16 +81,19 @@ from benchmarks.einsums import draw
 count, calls, seed = map(int, sys.argv[1:4])
 mdhnp.devices()
 found = []
-for one in draw(count, seed, sys.argv[4]):
+for number, one in enumerate(draw(count, seed, sys.argv[4])):
     arrays = one.operands()
     times = [[], []]
-    for n, function in enumerate((lambda: np.ascontiguousarray(np.einsum(one.subscripts, *arrays, optimize=True)),
-                                  lambda: mdhnp.einsum(one.subscripts, *arrays))):
+    functions = (lambda: np.ascontiguousarray(np.einsum(one.subscripts, *arrays, optimize=True)),
+                 lambda: mdhnp.einsum(one.subscripts, *arrays))
+    for n in (0, 1) if number % 2 else (1, 0):
+        time.sleep(0.15)  # OpenBLAS's threads spin
+        for a in arrays:
+            a.sum()  # so that caches hold the same for who begins and for who follows
         for _ in range(calls):
             begin = time.perf_counter()
-            result = function()
+            result = functions[n]()
             times[n].append(time.perf_counter() - begin)
-        time.sleep(0.15)  # OpenBLAS's threads spin
     found.append(times)
 print(json.dumps(found))
 """

@@ -113,11 +113,11 @@ def test_products_of_pairs_are_kept_where_they_are_smaller(
     extents = {n: 11 + i for i, n in enumerate("abcd")}
     arrays = [RNG.random([3 * extents[n] for n in term]) for term in text.partition("->")[0].split(",")]
     made = []
-    monkeypatch.setattr(numpy_tier, "_OPTIMIZED_EINSUM", lambda *given: made.append(1) or np.einsum(*given))
+    monkeypatch.setattr(numpy_tier, "einsum", lambda *given: made.append(len(given) - 1) or np.einsum(*given))
     function = numpy_function(bound(text, *arrays))
     assert function is not None
     np.testing.assert_allclose(function.compute(*arrays), np.einsum(text, *arrays, optimize=True))
-    assert bool(made) == pairs
+    assert (3 not in made) == pairs
 
 
 @pytest.mark.parametrize("dtypes", ["i1 i1", "i8 i4", "? ?", "f4 f4", "f2 f2", "c8 c8"])
@@ -155,12 +155,61 @@ def test_operands_are_summed_first_where_that_saves_time(
     text: str, shapes: Any, dtype: str, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    monkeypatch.setattr(numpy_tier, "einsum", lambda *given, **kwargs: made.append(1) or np.einsum(*given, **kwargs))
+    monkeypatch.setattr(
+        numpy_tier, "einsum", lambda *given, **how: made.append(len(given) - 1) or np.einsum(*given, **how)
+    )
     arrays = [RNG.integers(0, 4, shape).astype(dtype) for shape in shapes]
     function = numpy_function(bound(text, *arrays))
     assert function is not None
     np.testing.assert_array_equal(function.compute(*arrays), np.einsum(text, *arrays))
-    assert (len(made) > 1) == first
+    assert (1 in made) == first
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "dtype", "name"),
+    [
+        ("abc,b->ac", [(50, 20, 30), (20,)], "f4", "numpy.matmul"),
+        ("b,abc->ca", [(20,), (50, 20, 30)], "c8", "numpy.matmul"),
+        ("abcd,bcf->fda", [(7, 9, 8, 30), (9, 8, 5)], "f8", "numpy.matmul"),
+        ("abcd,fcb->fda", [(7, 9, 8, 30), (5, 8, 9)], "f8", "numpy.matmul"),
+        ("abcd,b->ac", [(9, 20, 30, 3), (20,)], "f8", 'numpy.einsum("abcd,b->ac")'),  # a product, then the sum
+        ("abc,b->ac", [(50, 20, 3), (20,)], "f4", 'numpy.einsum("abc,b->ac")'),  # few elements each
+        ("abc,b->ac", [(50, 200, 60), (200,)], "f4", 'numpy.einsum("abc,b->ac")'),  # several threads each
+        ("abc,ba->ac", [(50, 20, 30), (20, 50)], "f4", "numpy.matmul"),  # another one for each
+        ("abc,b->ac", [(50, 20, 30), (20,)], "i4", 'numpy.einsum("abc,b->ac")'),
+        ("abb,b->a", [(500, 20, 20), (20,)], "f4", 'numpy.einsum("abb,b->a")'),
+    ],
+)
+def test_sums_along_an_inner_axis_are_products_of_a_stack(text: str, shapes: Any, dtype: str, name: str) -> None:
+    arrays = [RNG.integers(0, 4, shape).astype(dtype) for shape in shapes]
+    function = numpy_function(bound(text, *arrays))
+    assert function is not None
+    assert function.name == name
+    found = function.compute(*arrays)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, np.einsum(text, *arrays))
+
+
+def test_parts_are_combined_in_the_type_of_the_result() -> None:
+    few, many = np.full((300, 400), 100, np.int8), np.full((400, 50), 100, np.int64)
+    function = numpy_function(bound("ab,cd->c", few, many))
+    assert function is not None
+    np.testing.assert_array_equal(function.compute(few, many), np.einsum("ab,cd->c", few.astype(int), many))
+
+
+@pytest.mark.parametrize(
+    "text", ["a,bac,cd->db", "ab,cb,adb->dc", "ab,c,abd->bdc", "abc,ad,e->ced", "a,b,c->cab", "ab,ab,b->"]
+)
+@pytest.mark.parametrize("scale", [1, 3])
+def test_einsums_of_several_operands_before_they_are_described(text: str, scale: int) -> None:
+    terms, output = text.split("->")
+    for dtype in ("i4", "f8", "c8"):
+        arrays = operands(text, np.dtype(dtype), 4 * scale)
+        function = numpy_tier.einsum_function(terms.split(","), output, arrays)
+        assert function is not None
+        found = function.compute(*arrays)
+        np.testing.assert_array_equal(found, np.einsum(text, *arrays))
+        assert np.asarray(found).flags.c_contiguous
 
 
 @pytest.mark.parametrize(
@@ -348,9 +397,8 @@ REDUCTIONS = [
 def test_reductions_and_scans_are_what_their_definition_says(
     scalar: Any, operators: Any, views: str, name: str, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numpy_tier, "MANY", 0)
+    monkeypatch.setattr(numpy_tier, "suits_einsum", lambda *_: False)
     monkeypatch.setattr(ufuncs, "MANY", many)
-    monkeypatch.setattr(numpy_tier, "ROW", 0)
     monkeypatch.setattr(ufuncs, "ROW", 3)
     for dtypes in (("f4", "f4"), ("i2", "i2"), ("f2", "f2"), ("f8", "f8")):
         arrays = [np.abs(a) for a in viewed(views, dtypes[: views.count("], ") + 1])]

@@ -123,6 +123,18 @@ def test_brief_steps_of_one_einsum_are_computed_by_its_own_function(first: tuple
     assert mdhnp.host_counts()["einsum"] == before + 3 * (1 if computes else 2)
 
 
+@pytest.mark.parametrize(("text", "shape"), [("ab->", (300, 100)), ("abc->a", (9, 60, 60))])
+def test_sums_stay_with_their_function_once_they_are_described(text: str, shape: tuple[int, ...]) -> None:
+    (a,) = arrays((shape,), "f4")
+    found = mdhnp.einsum(text, a)
+    (entry,) = entries.values()
+    entry.plan.describe()
+    (plan,) = plans()
+    assert isinstance(plan, ByNumpy)
+    assert plan.function.name == f'numpy.einsum("{text}")'
+    np.testing.assert_array_equal(mdhnp.einsum(text, a), found)
+
+
 def test_who_looks_on_sees_a_description() -> None:
     operands = arrays(((6, 7), (7, 8)), "f4")
     for _ in range(2):
@@ -142,7 +154,7 @@ def test_who_looks_on_sees_a_description() -> None:
         ("ab,bc->ac", ((6, 7), (7, 8)), {"memory_limit": 1 << 20}),
         ("ab,bc->ac", ((6, 1), (7, 8)), {}),
         ("ab,bc->ac", ((0, 7), (7, 8)), {}),
-        ("ab,bc,cd->", ((200, 170), (170, 170), (170, 180)), {}),
+        ("ab,bc,cd->ad", ((600, 700), (700, 170), (170, 180)), {}),
         ("ab,bc->ac", ((600, 700), (700, 800)), {}),
     ],
 )

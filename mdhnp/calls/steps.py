@@ -101,12 +101,13 @@ class CallRequest:
         """Say what each step asks for."""
         layouts, requests, into = self.layouts(graph), [], self.described.into
         own = self.described.numpy if len(graph.steps) == 1 else None
+        brief = self.described.brief if len(self.arrays) == 1 and self._is_one_step(graph) else None
         for step in graph.steps:
             inputs = tuple(
                 [contiguous_layout(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
             )
             h = at_precision(step.mdhom, self.mode)
-            numpy = known_to_numpy(h, self.mode, into=into, own=own)
+            numpy = known_to_numpy(h, self.mode, into=into, own=own or brief)
             requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy, own))
         return loading.kernels.dealt(requests, self.mode) if self.devices and self.mode.schedules else requests
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from math import prod
 from typing import Any, cast
 
@@ -49,6 +50,26 @@ _EXTREMES: dict[Extreme, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 _REDUCTIONS: dict[str, np.ufunc] = {
     f.__name__: f for f in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or)
 }
+
+
+def suits_einsum(h: MdHom, text: str) -> bool:
+    """Whether an einsum, or BLAS, is to compute what ufuncs may be able to, too.
+
+    Ufuncs begin anew with every row that they sum, and with every row of an outer product: einsums of rows of 8 take a
+    quarter of their time, sums along other axes than the last ones two thirds, outer products of integers half (but not
+    where these are so large that ufuncs compute block by block; and einsums add to 0, so that -0.0 becomes 0.0).
+    """
+    dtype, dims, result = h.outputs[0].dtype, h.dims("pw"), h.outputs[0].element_bytes
+    if not dims:
+        outer = len(h.inputs) == 2 and max([v.element_bytes for v in h.inputs]) < result < LARGE
+        return outer and dtype.kind in "iu" and {v.dtype for v in h.inputs} == {dtype}
+    if "," in text or h.points < MANY:
+        return True
+    # Einsums add complex numbers one after the other. Along other axes ufuncs add one after the other, too.
+    kept, read = text.partition("->")[2], h.inputs[0]
+    axes = sorted(zip(map(abs, read.strides), read.shape, text, strict=False))
+    row = prod([size for _, size, _ in takewhile(lambda axis: axis[2] not in kept, axes)])
+    return row <= (ROW // 8 if dtype.kind == "c" else ROW)
 
 
 def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
