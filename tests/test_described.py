@@ -161,10 +161,10 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
     both = mdhnp.fuse(lambda x, w: (np.cumsum(x @ w, axis=0), np.cumsum(x, axis=1)))
     every = space(parameter("num_wg_2", [1]))
     with left:
-        found = mdhnp.tune(both, a, b, space=every, budget=1.0, abort=evaluations(1), progress=False)
+        found = mdhnp.tune(both, a, b, space=every, budget=1.0, evaluations=1, progress=False)
     assert found and all([one.mdhom.rank > 2 for one in found])
     calls = [partial(mdhnp.sum, a), partial(mdhnp.matmul, a, b)]
-    how: dict[str, Any] = {"budget": 5.0, "abort": evaluations(3), "progress": False}
+    how: dict[str, Any] = {"budget": 5.0, "evaluations": 3, "progress": False}
     tiles = [space(parameter("local_tile", [(30, 50, 70)])), space(parameter("local_tile_0", [50]))]
     for one in (every, *(tiles if device.kind == "cpu" else [])):  # a GPU's tiles are its work-items' steps
         with left:
@@ -215,7 +215,7 @@ def test_what_the_objective_passes_over_is_passed_over(device: Device) -> None:
             raise InvalidConfiguration("the default one")
         return float("nan") if len(seen) == 2 else time
 
-    how: dict[str, Any] = {"space": every, "technique": Exhaustive, "abort": evaluations(4), "budget": 60.0}
+    how: dict[str, Any] = {"space": every, "technique": Exhaustive, "evaluations": 4, "budget": 60.0}
     (found,) = mdhnp.tune(mdhnp.matmul, a, b, objective=cost, progress=False, **how)
     assert len(seen) > 2 and found.default_cost is None
     assert (found.cost, found.seconds) == (min(seen[2:]),) * 2
@@ -237,7 +237,7 @@ def test_ctrl_c_in_an_objective_keeps_what_was_found(device: Device, at: int, co
         return time
 
     calls = [partial(mdhnp.matmul, np.ones((60 + n, 71)), np.ones((71, 51 + at))) for n in (0, 1)]
-    how: dict[str, Any] = {"objective": cost, "abort": evaluations(3), "budget": 60.0, "progress": False}
+    how: dict[str, Any] = {"objective": cost, "evaluations": 3, "budget": 60.0, "progress": False}
     with nullcontext() if count else pytest.raises(KeyboardInterrupt):
         (found,) = mdhnp.tune(calls=calls, **how)
         entry = cache().get(key_of(found.mdhom, device))

@@ -150,7 +150,7 @@ def _times(
     They are those of rounds by turns, where a schedule was not much slower than others when it was first measured.
     """
     each = list(dict.fromkeys([s for s in (schedules[0], own.schedule, *schedules[1:]) if s is not None]))
-    with team_of(own.mdhom, (device,), budget, seed) as team:
+    with team_of(own.mdhom, (device,), budget, seed, len(each)) as team:
         team.start()
         once = _once(team, each, budget)
         finalists = [s for s, seconds in once.items() if s in each[:2] or seconds <= _CLOSE * min(once.values())]

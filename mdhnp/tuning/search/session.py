@@ -49,6 +49,8 @@ _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 #: Most processes that compile: candidates of one batch do not profit from what the others tell. For a GPU they need
 #: much more time than measuring does, a second each; but each has some of its memory.
 _BUILDERS, _GPU_BUILDERS = 4, 8
+#: Candidates on a CPU whose building takes about what one such process takes to start, a second: fewer have none.
+_FEW = 5
 
 # One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
 # search must not wait for its own thread.
@@ -150,22 +152,23 @@ def tune_stage(
     if owner is None:
         return None, False
     try:
-        team = team_of(h, (device, *beside), budget, seed)
+        team = team_of(h, (device, *beside), budget, seed, evaluations)
         made = _Tuning(h, device, known, owner, budget, evaluations, seed, abort, described, objective)
         return made.run(team, progress)
     finally:
         known.release(key, owner)
 
 
-def team_of(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
-    """Workers on the devices, which are known by their positions among equal ones."""
+def team_of(h: Computation, members: Sequence[Device], budget: float, seed: int, count: int | None = None) -> Team:
+    """Workers on the devices, which are known by their positions among equal ones, for so many candidates at most."""
     first, *others = members
     task = TuningTask(h, first.identity, default(h, first.caps), seed)
     equal = equal_devices(task.device)
     least, most = _BUILDING_LIMITS
     limit = min(max(_BUILDING * budget, least), most)
     units, is_gpu = first.caps.compute_units, first.caps.kind == "gpu"
-    if others or (units == 1 and not is_gpu):  # other devices' workers compile at the same time anyway
+    few = units == 1 or (count is not None and count < _FEW)
+    if others or (few and not is_gpu):  # other devices' workers compile at the same time anyway
         builders = 0
     else:  # on a GPU's host one core is left for what measures
         builders = min(cores() - 1, _GPU_BUILDERS) if is_gpu else min(units, _BUILDERS)
