@@ -95,5 +95,5 @@ def run_vectors(device: Device, h: MdHom, arrays: Sequence[Array], lanes: int, *
         last = stage.mdhom.rank - 1
         s = replace(s, vector_dim=last, vector_width=lanes, private_tile=(*(1,) * last, lanes), **others)
     check(stage.mdhom, s, CAPS)
-    caps = replace(CAPS, mixed_lanes=device.caps.mixed_lanes)
+    caps = replace(CAPS, kind=device.caps.kind, mixed_lanes=device.caps.mixed_lanes)
     return execute(device, h, arrays, generate([stage], [s], caps, lambda m, _: s))

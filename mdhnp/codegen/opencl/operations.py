@@ -26,6 +26,7 @@ from mdhnp.codegen.opencl.prelude import ALWAYS_INLINE, Helpers, is_wide
 from mdhnp.codegen.opencl.ptx import EXPONENTIALS, EXTREMA
 
 DType = np.dtype[Any]
+_SHORT, _INT = np.dtype(np.int16), np.dtype(np.int32)
 Build = Callable[[DType, Sequence[Text], int], Text]
 
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
@@ -134,6 +135,9 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
         function = _elementwise(helpers, op, value_type(dtype), lanes, dtype.kind)
         return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
+    if op in ("negative", "absolute") and dtype == _SHORT and lanes > 1 and helpers.caps.kind == "gpu":
+        # NVIDIA's compiler (580) takes it for impossible that the smallest one, negated in 16 bits, is less than 0.
+        return convert(_SPECIAL[op](_INT, [convert(a, _INT) for a in wide], lanes), _SHORT)
     if special is not None:
         return special(dtype, wide, lanes)
     if dtype.kind != "f":
