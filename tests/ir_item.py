@@ -105,7 +105,7 @@ class Item(Evaluator):
                 self._all(s.inside if self.hold(s.tests) else s.elsewhere)
             case st.Roles():
                 self._all(self._role(s))
-            case st.Comment() | st.Publish():
+            case st.Comment() | st.Publish() | st.Prefetch():
                 pass
             case st.AllocLocal():
                 lanes = [s.buffer.values] if s.buffer.values > 1 else []

@@ -25,6 +25,7 @@ NAMES = (
     "gemm_plain",
     "gemm_packed",
     "gemm_turned",
+    "gemm_prefetched",
     "gemm_in_output",
     "gemm_work_items",
     "gemm_ahead",

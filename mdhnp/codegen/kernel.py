@@ -25,7 +25,7 @@ from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.producers import declare_operand
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.scalar import applied
-from mdhnp.codegen.store import clipped, element_point, shifted, store_all, store_results
+from mdhnp.codegen.store import clipped, element_point, prefetch_results, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
@@ -65,6 +65,7 @@ def emit_tiles(c: Context) -> None:
     if c.combined and c.s.results == "global":
         # Partial results wait in the output; the first local tile of the reduction writes, later ones combine.
         with group_loops(c, c.global_order), step_loops(c):
+            prefetch_results(c)
             acc = _accumulated(c)
             c.build.either(_first_tile(c), lambda: store_all(c, acc), lambda: store_all(c, acc, onto=True))
         return

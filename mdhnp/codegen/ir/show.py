@@ -51,6 +51,8 @@ def _line(s: st.Stmt) -> str:
             return f"{'barrier' if s.wait else 'come to barrier'} {s.number} of {s.items} work-items"
         case st.Publish():
             return "publish to matrix instructions"
+        case st.Prefetch():
+            return f"prefetch {s.buffer.name}[{s.offset}]"
         case st.Comment():
             return f"# {s.text}"
         case st.Commit():

@@ -103,6 +103,14 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Have the cache line of an element under way, which is changed soon; it may lie outside of the buffer."""
+
+    buffer: Buffer
+    offset: Index
+
+
+@dataclass(frozen=True, slots=True)
 class StoreWords:
     """Write 16 bytes of neighbours, given as four words, at once where the array begins at a multiple of these."""
 
@@ -352,7 +360,7 @@ class Comment:
 Stmt = (
     Scope | For | If | Let | Declare | Assign | Store | StoreWords | Copy | Transpose | Clear | FillLanes | CallInto
     | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct | WideProducts
-    | WaitProducts | Roles | NamedBarrier | Publish
+    | WaitProducts | Roles | NamedBarrier | Publish | Prefetch
 )  # fmt: skip
 
 

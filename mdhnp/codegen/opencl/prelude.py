@@ -116,6 +116,15 @@ class Helpers:
         self.texts[key or function] = f"{static} {result} {function}({parameters})\n{{ {body} }}\n"
         return function
 
+    def prefetch(self) -> str:
+        """Has the cache line at an address under way, for writing, where the compiler can and no option forbids it."""
+        self.texts["_prefetch"] = (
+            "#if !defined(PREFETCH) && defined(__has_builtin)\n#if __has_builtin(__builtin_prefetch)\n"
+            "#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 1)\n#endif\n#endif\n"
+            "#ifndef PREFETCH\n#define PREFETCH(p)\n#endif\n"
+        )
+        return "PREFETCH"
+
     def vector(self, name: str, lanes: int) -> str:
         """A vector type that may lie at any element's address."""
         kind = vector_name(name, lanes)

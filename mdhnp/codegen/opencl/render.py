@@ -45,6 +45,7 @@ class _Kernel:
             ir.Declare: lambda s: self._line(self._declared(s)),
             ir.Assign: lambda s: self._line(f"{self._values.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
+            ir.Prefetch: self._prefetch,
             ir.StoreWords: self._store_words,
             ir.LoadMatrix: self._load_matrix,
             ir.MatrixProduct: self._matrix_product,
@@ -197,6 +198,10 @@ class _Kernel:
         else:
             at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
             self._line(f"{self._helpers.stored(at, _stored(value), name, value.lanes, nbytes, space)};")
+
+    def _prefetch(self, s: ir.Prefetch) -> None:
+        if self._helpers.caps.kind == "cpu":  # OpenCL C's own function does nothing on both CPU runtimes
+            self._line(f"{self._helpers.prefetch()}({s.buffer.name} + {self._values.index(s.offset)});")
 
     def _store_words(self, s: ir.StoreWords) -> None:
         at = f"(__global {_PACKED} *){s.buffer.name} + {self._values.index(s.at)}"
