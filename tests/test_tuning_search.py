@@ -228,7 +228,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
     seconds, runs = aim(h, *aimed), []
     for seed in (0, 0, 1):
         search, asked = Search(h, caps, default(h, caps), seed), []
-        for _ in range(70 if not seed else 30):
+        for _ in range(100 if not seed else 30):
             s = search.ask()
             assert s is not None
             check(h, s, caps)

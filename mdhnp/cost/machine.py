@@ -165,6 +165,7 @@ class ComputeUnit:
     # Multiply-adds in the time of a word from the cache, and of one that is written to memory.
     read_adds: float = 13.0
     write_adds: float = 30.0
+    memory: float = 0.7  # part of memory's speed that matrix instructions leave it
     combining: float = 5e-6  # seconds of a second kernel that follows at once, beside what it reads
     # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
     # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.
@@ -187,14 +188,12 @@ class ComputeUnit:
     copy_divided: float = 0.29
     wide_result: float = 0.385
     wide_bytes: float = 50.0
-    wide_memory: float = 0.48  # part of memory's speed
     wide_turn: float = 0.023  # as `turn`
     # Of all, by the bytes of a row's terms, in float64 with the imaginary ones; seconds of a work-item for a copy of
     # less than 4 bytes, which it waits for.
     deep_double: dict[int, float] = field(default_factory=lambda: {256: 0.9, 128: 1.0, 64: 0.8, 0: 0.6}, hash=False)
     one_by_one: float = 3e-8
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
-    scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other
     busy_groups: int = 2  # work-groups of a unit that always have something to do
     working: int = 10  # subgroups that keep a unit at work
     held: float = 0.5  # part of the last cache that holds an input beside all else

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,29 @@ class AccessPattern:
         """Dimensions along which neighbours are neighbours in the first output, or have the imaginary part between."""
         step = 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
         return tuple(d for d, stride in enumerate(self.output_strides) if abs(stride) == step)
+
+    @cached_property
+    def whole_output(self) -> int:
+        """Of how many neighbours in the first output all distances along its other dimensions are multiples."""
+        index, near = self.h.outputs[0].linear(self.h.outputs[0].accesses[0]), self.contiguous_output[:1]
+        apart = [n for d, n in enumerate(index.coefficients) if d not in near]
+        return gcd(index.constant, *apart) // self._output_step
+
+    @cached_property
+    def _output_step(self) -> int:
+        """Elements of the first output from one neighbour to the next."""
+        return max([abs(self.output_strides[d]) for d in self.contiguous_output[:1]], default=1)
+
+    def stored(self, lanes: Any, sector: int, apart: int = 1) -> Any:
+        """Bytes of sectors that stores touch for each byte of the first output, by lanes along its neighbours.
+
+        Each store's lanes are `apart` neighbours from each other; one that begins anywhere touches a sector more.
+        """
+        size = self.h.outputs[0].dtype.itemsize * self._output_step
+        extent = max([self.h.extents[d] for d in self.contiguous_output[:1]], default=1)
+        stores = -(-extent // lanes)
+        run = size * ((extent / stores - 1) * apart + 1)
+        return stores * (sector + run - np.minimum(gcd(self.whole_output * size, sector), run)) / (size * extent)
 
     def contiguous(self, n: int, d: int) -> bool:
         """Whether neighbours along a dimension are neighbours in an input, or have the other part in between."""

@@ -17,7 +17,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.gpu_products import SECTOR
+from mdhnp.schedule.gpu_products import SECTOR, SHORT
 from mdhnp.schedule.layout import PREPARED, WIDEST, is_wide, packed, swizzles, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN, MOST_COLUMNS, MOST_ROUNDED, allowed, multiplied, one_sum, products
 from mdhnp.schedule.model_gpu import MOST_POINTS
@@ -34,8 +34,6 @@ _BESIDE = (1, 2, 4, 8)
 _WIDE_WARPS, _WIDE = (4, 8), (16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 256)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
-#: Points of a short dimension.
-_SHORT = 96
 #: Most subgroups of a work-group.
 _MOST_WARPS = 8
 #: Points of a sum in each of its parts, at least.
@@ -197,10 +195,10 @@ def _factor_tiles(
     near = next((d for d in side if access.contiguous(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
-        beside = _beside(access, n, side, main, near)
-        wide = atom.wide
-        laid = _wide_laid(extents, main, beside, halves) if wide else _laid(extents, main, beside, points, halves)
-        ways = [*laid]
+        ways = list[FactorTile]()
+        for beside in dict.fromkeys([_beside(access, n, side, main, near), near if near != main else None]):
+            wide = atom.wide
+            ways += _wide_laid(extents, main, beside, halves) if wide else _laid(extents, main, beside, points, halves)
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
         ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]
@@ -208,13 +206,13 @@ def _factor_tiles(
 
 
 def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int | None) -> int | None:
-    """Return the second dimension of a tile: the contiguous one, or, if that is the first and short, its neighbour.
+    """Return the second dimension of a tile: the contiguous one, else, where the first is short, its neighbour.
 
     Tiles along a short one alone are small, or stick out of it.
     """
-    if near != main:
+    if near not in (None, main):
         return near
-    others = [d for d in side if d != main and access.h.extents[d] > 1] if access.h.extents[main] <= _SHORT else []
+    others = [d for d in side if d != main and access.h.extents[d] > 1] if access.h.extents[main] <= SHORT else []
     return min(others, key=lambda d: abs(access.strides[n][d]), default=None)
 
 

@@ -21,6 +21,8 @@ from mdhnp.schedule.schedule import DeviceCaps, even_groups
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)
 #: Points of a sum at least in each part of it.
 _PART = 64
+#: Points of a short dimension.
+SHORT = 96
 #: Elements of the smallest part of memory that is read at once.
 SECTOR = 8
 #: Work-item tiles of a side that are tried with those of the other, and results.
@@ -68,18 +70,30 @@ def _depth(extent: int, one: int, other: int) -> int:
 
 
 def _side_tiles(access: AccessPattern, side: Side) -> list[FactorTile]:
-    """Tiles along the dimensions of a side in which neighbours are written and read, the most promising first."""
-    extents, dims = access.h.extents, {side.written, side.read}
+    """Tiles along the dimensions of a side in which neighbours are written and read, the most promising first.
+
+    Where that is one, and short, further ones lie along its neighbour in the results, too.
+    """
+    found = _tiles_along(access, side, side.read)
+    if found and side.written == side.read and access.h.extents[side.written] <= SHORT:
+        beside = [d for d in access.contiguous_first if d in side.dims and d != side.written]
+        found += [tile for d in beside[:1] for tile in _tiles_along(access, side, d)]
+    return found
+
+
+def _tiles_along(access: AccessPattern, side: Side, other: int) -> list[FactorTile]:
+    """Tiles along the dimension in which neighbours are written, and another one of its side."""
+    extents, dims, near = access.h.extents, {side.written, other}, {side.written, side.read}
     several, more = ((1, 2, 4, 8, 16), _POINTS) if len(dims) > 1 else ((1,), (1,))
     ranked = list[tuple[float, FactorTile]]()
     for count, across, each, beside in product(_ITEMS, several, _POINTS, more):
-        items = {side.read: across, side.written: count // across}
-        points = {side.read: beside, side.written: each}
+        items = {other: across, side.written: count // across}
+        points = {other: beside, side.written: each}
         idle = any(items[d] > 1 and items[d] >= 2 * extents[d] for d in dims)
         outside = any(points[d] > 1 and items[d] * (points[d] - 1) >= extents[d] for d in dims)
         if count % across == 0 and each * beside <= _POINTS[-1] and not idle and not outside:
             found = FactorTile.of(extents, items, points)
-            run = min(1.0, min(min(found.tiles[d], extents[d]) for d in dims) / SECTOR)
+            run = min(1.0, min(min(found.tiles[d], extents[d]) for d in near) / SECTOR)
             ranked.append((found.useful * found.each / (found.each + 3) * run, found))
     ranked.sort(key=lambda tile: -tile[0])
     return [tile for _, tile in ranked[:_TRIED]]

@@ -133,14 +133,16 @@ class _Gpu(Tiling):
         busy = self.groups / (np.ceil(self.groups / units) * units)
         speed = speed * busy * np.minimum(adds / np.maximum(adds, local), whole / np.maximum(whole, cached))
         added = h.points * max(multiplied(h), 1)
-        moved = unit.write_adds / 4 * (self.access.bytes_read + self.access.bytes_written) / added
+        near = self.access.contiguous_output[:1]
+        stored = self.access.stored(product(self._across, near), unit.sector) * self.access.bytes_written
         best, rounds = added / (units * unit.lanes * unit.clock), h.points / prod(h.extents[d] for d in h.dims("cc"))
         # A second kernel reads what work-groups wrote of split sums.
         parts = product(self.wg, self.access.combined)
         combined = unit.combining + 2 * parts * self.access.bytes_written / (units * unit.cache)
         # Everybody waits for the first tiles.
-        computing = best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 * unit.plain_depth / rounds)
-        return np.asarray(computing + np.where(parts > 1, combined, 0.0))
+        computing = best / (unit.plain * speed) * (1 + 0.5 * unit.plain_depth / rounds)
+        moving = unit.write_adds / 4 * (self.access.bytes_read + stored) / (units * unit.lanes * unit.clock)
+        return np.asarray(np.cbrt(computing**3 + moving**3) + np.where(parts > 1, combined, 0.0))
 
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""

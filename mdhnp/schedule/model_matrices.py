@@ -1,10 +1,11 @@
 """How long products by matrix instructions take on a GPU, by a few lines of arithmetic on the sizes of tiles.
 
-The time of each multiply-add is that of products and loads from local memory, of reading the tiles, and of moving
-everything from and to memory once, parts of sectors as often as they are read again. What is left of that speed is how
-much of the tiles is useful, how many work-groups there are for how many compute units, how long all wait for the first
-tiles, and what a second kernel takes where sums are split; loads that meet in the same bank of local memory make
-everything longer. All speeds are parts of the multiply-adds that the device makes without matrix instructions.
+The time of each multiply-add is that of products and loads from local memory, of reading the tiles, and of parts of
+sectors as often as they are read again. What is left of that speed is how much of the tiles is useful, how many
+work-groups there are for how many compute units, and how long all wait for the first tiles. Beside it everything is
+moved from and to memory once, in the sectors that stores touch, and a group's tiles wait for each other; where sums are
+split a second kernel follows. Loads that meet in the same bank of local memory make everything longer. All speeds are
+parts of the multiply-adds that the device makes without matrix instructions.
 
 Where producers copy, each tile takes what takes longest: multiplying, copying and preparing, or the cache.
 """
@@ -173,10 +174,12 @@ class ResultTile:
         many = self.warps > unit.few and not self._double
         crowded = unit.crowded if many else unit.alone.get(self.warps, 1.0)
         self._part = rows.useful * columns.useful * crowded
-        # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
-        near = [d for d in access.kept if d in access.contiguous_output]
-        lanes = {next(iter(side.points)) for side in (rows, columns)}
-        run = min(tiles[near[0]] * 4 / unit.sector, 1.0) if lanes & {*near[:1]} else unit.scattered
+        # Lanes lie down the rows, or across pairs of columns, which are stored at once if they are aligned and inside.
+        row, column = (next(iter(side.points)) for side in (rows, columns))
+        near, aligned = access.contiguous_output[:1], gcd(access.whole_output, h.extents[column]) % 2 == 0
+        down = near == (row,) or (aligned and near == (column,) and tiles[column] <= h.extents[column])
+        lanes, apart = (DOWN, 1) if down else (ACROSS, 2) if near == (column,) else (1, 1)
+        stored = access.stored(lanes, unit.sector, apart)
         self._computing = (1 + reads / products) / faster
         self._speed = atom.speed * (unit.wide_pairs if multiplied > 1 else 1.0)
         self._rows, self._results, self._alone = (
@@ -185,7 +188,7 @@ class ResultTile:
             self.warps == atom.warps,
         )
         moved = unit.write_adds / 4 / added
-        self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
+        self._moving = self._plain * moved * (stored * access.bytes_written + access.bytes_read) / unit.memory
         sizes = [(n[0], sum(h.inputs[each].span_bytes for each in n) // _beside(access, n)) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
         self._wide, self._columns = atom.wide, columns.size
@@ -206,12 +209,16 @@ class ResultTile:
         if self._changes or a.small or b.small:
             each = (a.elements + b.elements) * unit.one_by_one / (self.warps * _WARP)
             computing += each * unit.lanes * unit.clock / points
-        # Where few are at work all wait for all tiles.
-        at_work = 1.0 if self._double else min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
+        # Where few are at work all wait for all tiles, and in a group each tile for the one before.
+        together = max(min(unit.local_memory // size, unit.resident // (self.warps * _WARP)), 1)
+        at_work = 1.0 if self._double else min(self.warps * together / unit.working, 1.0)
+        turns = ceil(self.groups * parts / (self._units * together))
+        waiting = turns * terms.rounds / parts * unit.copied / unit.clock
         # Whole sectors are read while others compute; parts of them cost as much again each time.
-        moved = self._written + self._read + sum(n * (x.run**-0.5 - 1) for n, x in zip(self._again, reads, strict=True))
-        speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + moved)
-        return float(self._plain / speed + self._combining(parts))
+        again = sum(n * (x.run**-0.5 - 1) for n, x in zip(self._again, reads, strict=True))
+        speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + again)
+        # Results of some groups leave while others multiply, but not all.
+        return max(_longest(2, self._plain / speed, self._moving), waiting) + self._combining(parts)
 
     def _wide_seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], parts: int) -> float:
         """Return the estimated time where producers copy tiles, and prepare the factor with columns."""
@@ -230,8 +237,7 @@ class ResultTile:
         turns = self.groups * parts / self._units
         # Many groups end one after the other.
         working = group * (ceil(turns) if turns <= _FEW_TURNS else turns + 0.5)
-        moving = self._plain * (self._written + self._read) / unit.wide_memory
-        return _longest(3, working, moving) + self._combining(parts)
+        return _longest(3, working, self._moving) + self._combining(parts)
 
     def _combining(self, parts: int) -> float:
         """Seconds of a second kernel, and in which others than the first one's results are written and read."""
