@@ -7,7 +7,7 @@ import numpy as np
 import mdhnp
 from mdhnp.runtime.devices import Device
 
-__all__ = ["close", "filled", "same"]
+__all__ = ["close", "filled", "layouts", "same"]
 
 
 def filled(shape: Any, dtype: Any = np.float32) -> Any:
@@ -33,3 +33,12 @@ def close(found: Any, expected: Any, where: Device, rtol: float = 1e-5, atol: fl
     assert type(found) is mdhnp.Array
     assert (found.device, found.shape, found.dtype) == (where, expected.shape, expected.dtype)
     np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=atol)
+
+
+def layouts(a: Any) -> list[Any]:
+    """Give arrays of the same elements that lie otherwise."""
+    wide = np.zeros([2 * n for n in a.shape], a.dtype)[(..., *(slice(None, None, 2) for _ in a.shape))]
+    wide[...] = a
+    odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape)
+    back = np.array(a[(..., *[slice(None, None, -1)] * a.ndim)], order="C")[(..., *[slice(None, None, -1)] * a.ndim)]
+    return [np.array(a, order="F"), wide, odd, back, a]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import string
 import tracemalloc
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import mul
 from typing import Any
 
 import numpy as np
 import pytest
+from arrays import layouts
 
 import mdhnp
-from mdhnp.calls import numpy_tier, ufuncs
-from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function
-from mdhnp.mdh import MdHom, index, interpret
+from mdhnp.calls import numpy_tier
+from mdhnp.calls.numpy_tier import numpy_function
+from mdhnp.mdh import MdHom, interpret
 from mdhnp.mdh.trace import trace
 
 RNG = np.random.default_rng(0)
@@ -58,15 +58,6 @@ def operands(text: str, dtype: np.dtype[Any], scale: int) -> list[Any]:
     shapes = [[extents[n] for n in term] for term in text[: text.index("->")].split(",")]
     most = 2 if dtype.char == "e" else 4
     return [np.asarray(RNG.integers(0, most, shape)).astype(dtype) for shape in shapes]
-
-
-def layouts(a: Any) -> list[Any]:
-    """Give arrays of the same elements that lie otherwise."""
-    wide = np.zeros([2 * n for n in a.shape], a.dtype)[(..., *(slice(None, None, 2) for _ in a.shape))]
-    wide[...] = a
-    odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape)
-    back = np.array(a[(..., *[slice(None, None, -1)] * a.ndim)], order="C")[(..., *[slice(None, None, -1)] * a.ndim)]
-    return [np.array(a, order="F"), wide, odd, back, a]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -178,6 +169,8 @@ def test_operands_are_summed_first_where_that_saves_time(
         ("abc,ba->ac", [(50, 20, 30), (20, 50)], "f4", "numpy.matmul"),  # another one for each
         ("abc,b->ac", [(50, 20, 30), (20,)], "i4", 'numpy.einsum("abc,b->ac")'),
         ("abb,b->a", [(500, 20, 20), (20,)], "f4", 'numpy.einsum("abb,b->a")'),
+        ("abbc,b->a", [(100, 12, 12, 10), (12,)], "f4", 'numpy.einsum("abbc,b->a")'),
+        ("abc,bd->ad", [(100, 20, 20), (20, 30)], "f4", 'numpy.einsum("abc,bd->ad")'),  # sums leave less than products
     ],
 )
 def test_sums_along_an_inner_axis_are_products_of_a_stack(text: str, shapes: Any, dtype: str, name: str) -> None:
@@ -195,6 +188,33 @@ def test_parts_are_combined_in_the_type_of_the_result() -> None:
     function = numpy_function(bound("ab,cd->c", few, many))
     assert function is not None
     np.testing.assert_array_equal(function.compute(few, many), np.einsum("ab,cd->c", few.astype(int), many))
+
+
+def test_products_of_pairs_are_no_larger_than_operands_and_result() -> None:
+    arrays = [RNG.random((20, 2000), dtype=np.float32) for _ in range(3)]
+    function = numpy_function(bound("ax,bx,cx->abc", *arrays))
+    assert function is not None
+    tracemalloc.start()
+    found = function.compute(*arrays)
+    assert tracemalloc.get_traced_memory()[1] < 4 * arrays[0].nbytes  # that of a and b were 20 times as large
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, np.einsum("ax,bx,cx->abc", *arrays), rtol=1e-4)
+
+
+@pytest.mark.parametrize("text", ["ab,bc,cd->ad", "ab,cd->a", "abd,b->a"])
+def test_whatever_makes_temporaries_says_so(text: str) -> None:
+    terms = text.split("->", maxsplit=1)[0].split(",")
+    function = numpy_function(bound(text, *[RNG.random([30] * len(term)) for term in terms]))
+    assert function is not None
+    assert function.temporaries
+
+
+def test_no_order_of_many_operands_is_looked_for_before_they_are_described() -> None:
+    for count, found in ((8, True), (9, False)):
+        terms = [string.ascii_letters[n : n + 2] for n in range(count)]
+        arrays = [np.ones((9, 9), np.float32)] * count
+        output = terms[0][0] + terms[-1][1]
+        assert (numpy_tier.einsum_function(terms, output, arrays) is not None) == found
 
 
 @pytest.mark.parametrize(
@@ -259,182 +279,3 @@ def test_what_reads_nothing_is_no_product() -> None:
     function = numpy_function(zeros)
     assert function is not None
     np.testing.assert_array_equal(function.compute(), np.zeros((2, 3)))
-
-
-#: Scalar functions of maps, of two operands, and NumPy's name of each where it is one function.
-MAPS = {
-    "add": (np.add, "numpy.add"),
-    "reciprocal": (lambda a, b: 1 / (a + 2), None),
-    "quotient": (np.divide, "numpy.divide"),
-    "floor": (np.floor_divide, "numpy.floor_divide"),
-    "less": (np.less, "numpy.less"),
-    "copy": (lambda a, b: a, "numpy.copy"),
-    "second": (lambda a, b: b, "numpy.copy"),
-    "converted": (lambda a, b: b.astype(np.int16), "numpy.astype"),
-    "truth": (lambda a, b: a.astype(bool), "numpy.astype"),
-    "both": (np.logical_and, "numpy.logical_and"),
-    "choice": (lambda a, b: np.where(a, a, b), "numpy.where"),
-    "bounded": (lambda a, b: np.clip(a, b, a), None),
-    "swapped": (lambda a, b: b - a, "numpy.subtract"),
-    "number": (lambda a, b: a + 3, "numpy.add"),
-    "expression": (lambda a, b: np.sqrt(np.abs(a)) * b + a, None),
-    "indices": (lambda a, b: a + index(1) - index(0) * b, None),
-    "only an index": (lambda a, b: index(1) * 2, None),
-    "widened": (lambda a, b: np.positive((a != 0).astype(np.int8)), None),
-    "powers": (lambda a, b: a.astype(np.int32) ** b.astype(np.int32), None),
-}  # fmt: skip
-VIEWS = [
-    "A[i,j], B[i,j] -> C[i,j]", "A[i,j], B[j] -> C[i,j]", "A[j,i], B[j] -> C[i,j]", "A[i,j], B[i,j] -> C[j,i]",
-    "A[i], B[j] -> C[i,j]", "A[i,0], B[2] -> C[i,j]", "A[j], B[] -> C[i,j]", "A[1,j], B[i,j] -> C[j,i]",
-]  # fmt: skip
-
-
-def viewed(views: str, dtypes: Sequence[str]) -> list[Any]:
-    """Give arrays for the views."""
-    given = views.partition("->")[0]
-    axes = [part.partition("]")[0] for part in given.split("[")[1:]]
-    shapes = [[{"i": 4, "j": 5}.get(n, 3) for n in names.split(",") if n] for names in axes]
-    return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
-
-
-@pytest.mark.parametrize("large", [ufuncs.LARGE, 0], ids=["at once", "in blocks"])
-@pytest.mark.parametrize("views", VIEWS)
-@pytest.mark.parametrize("name", MAPS)
-def test_maps_are_what_their_definition_says(
-    name: str, views: str, large: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ufuncs, "LARGE", large)
-    monkeypatch.setattr(ufuncs, "_IN_PLACE", large)
-    monkeypatch.setattr(ufuncs, "_BLOCK", 24)  # bytes: a row, or two of them
-    scalar, expected = MAPS[name]
-    for dtypes in (("f4", "f4"), ("i4", "f8"), ("u1", "i2"), ("f2", "f2"), ("?", "f4")):
-        arrays = viewed(views, dtypes)
-        combine = {"i": mdhnp.cc, "j": mdhnp.cc}
-        h = mdhnp.md_hom(scalar, combine, views).bind(*arrays, i=4, j=5)
-        function = numpy_function(h)
-        assert function is not None
-        if expected is not None and len(set(dtypes)) == 1 and name not in ("floor", "quotient"):
-            assert function.name == expected
-        for others in zip(*map(layouts, arrays), strict=True):
-            with np.errstate(all="raise"):  # sums apart nothing warns
-                found = np.asarray(function.compute(*others))
-            with np.errstate(all="ignore"):
-                wanted = interpret(h, *others)
-            assert found.flags.c_contiguous
-            assert not any(np.may_share_memory(found, a) for a in others)
-            np.testing.assert_array_equal(found, wanted, strict=True)
-
-
-def test_maps_of_large_arrays_make_no_temporaries_of_their_size() -> None:
-    """Nor a result whose memory the system has to clear, from the second one on."""
-    a = np.ones((1 << 12, 1 << 11), np.float32)
-    h = mdhnp.md_hom(lambda x: np.sqrt(x * x + 1) * x, {"i": mdhnp.cc, "j": mdhnp.cc}, "A[i,j] -> C[i,j]").bind(a)
-    function = numpy_function(h)
-    assert function is not None
-    first = function.compute(a)
-    where = first.ctypes.data
-    del first
-    tracemalloc.start()
-    try:
-        found = function.compute(a)
-        assert tracemalloc.get_traced_memory()[1] < a.nbytes // 2
-    finally:
-        tracemalloc.stop()
-    assert found.ctypes.data == where
-    np.testing.assert_array_equal(found, np.sqrt(a * a + 1) * a)
-
-
-def test_maps_of_neighbours() -> None:
-    a = RNG.random((7, 9), np.float32)
-    h = mdhnp.md_hom(
-        lambda x, y, z: x - y * z, {"i": mdhnp.cc, "j": mdhnp.cc}, "A[i,j+2], A[i+1,j], B[j+3] -> C[i,j]"
-    ).bind(a, a[0], i=6, j=6)  # fmt: skip
-    function = numpy_function(h)
-    assert function is not None
-    np.testing.assert_array_equal(function.compute(a, a[0]), a[:6, 2:8] - a[1:, :6] * a[0, 3:])
-
-
-def test_maps_of_complex_numbers() -> None:
-    z = np.array([1 + 2j, -3j, 0], np.complex64)
-    for scalar in (np.conjugate, lambda a: a.real, lambda a: a.imag, lambda a: a.imag + a.real, np.abs):
-        h = mdhnp.md_hom(scalar, {"i": mdhnp.cc}, "z[i] -> w[i]").bind(z)
-        function = numpy_function(h)
-        assert function is not None
-        found = function.compute(z)
-        assert not np.may_share_memory(found, z)
-        np.testing.assert_array_equal(found, interpret(h, z), strict=True)
-    h = mdhnp.md_hom(lambda a: a.astype(np.float32), {"i": mdhnp.cc}, "z[i] -> w[i]").bind(z)
-    function = numpy_function(h)
-    assert function is not None
-    np.testing.assert_array_equal(function.compute(z), z.real)  # without a warning
-
-
-@pytest.mark.parametrize("views", ["A[i+j] -> C[i,j]", "A[i,i] -> C[i]", "A[2*i] -> C[i]", "A[i] -> C[i], D[i]"])
-def test_no_function_for_maps_with_other_indices_or_several_results(views: str) -> None:
-    dims = {n: mdhnp.cc for n in "ij" if n in views}
-    scalar = (lambda a: (-a, a)) if "D" in views else np.negative
-    h = mdhnp.md_hom(scalar, dims, views).bind(np.ones((9,) * (1 + ("i,i" in views))), **dict.fromkeys(dims, 4))
-    assert numpy_function(h) is None
-
-
-MAX, SUM, PRODUCTS, EACH = mdhnp.pw("max"), mdhnp.pw("add"), mdhnp.ps("mul"), mdhnp.cc
-#: Scalar function, operators of i and j, views, what NumPy's function is called.
-REDUCTIONS = [
-    (lambda x: x, (EACH, SUM), "A[i,j] -> C[i]", "add.reduce"),
-    (lambda x: x, (SUM, EACH), "A[i,j] -> C[j]", "add.reduce"),
-    (lambda x: x * x + 1, (SUM, SUM), "A[i,j] -> C[]", "add.reduce"),
-    (lambda x: x > 1, (mdhnp.pw("or"), EACH), "A[i,j] -> C[0,j]", "logical_or.reduce"),
-    (lambda x: (x > 1).astype(np.int64), (SUM, SUM), "A[i,j] -> C[]", "count_nonzero"),
-    (lambda x, y: x - y, (EACH, MAX), "A[i,j], B[j] -> C[i]", "maximum.reduce"),
-    (lambda x: x, (MAX, EACH), "A[j,i] -> C[j]", "maximum.reduce"),
-    (lambda x: x, (EACH, PRODUCTS), "A[i,j] -> C[i,j]", "multiply.accumulate"),
-    (lambda x: x, (PRODUCTS, EACH), "A[i,j] -> C[j,i]", "multiply.accumulate"),
-]
-
-
-@pytest.mark.parametrize("many", [ufuncs.MANY, 0])
-@pytest.mark.parametrize(("scalar", "operators", "views", "name"), REDUCTIONS)
-def test_reductions_and_scans_are_what_their_definition_says(
-    scalar: Any, operators: Any, views: str, name: str, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(numpy_tier, "suits_einsum", lambda *_: False)
-    monkeypatch.setattr(ufuncs, "MANY", many)
-    monkeypatch.setattr(ufuncs, "ROW", 3)
-    for dtypes in (("f4", "f4"), ("i2", "i2"), ("f2", "f2"), ("f8", "f8")):
-        arrays = [np.abs(a) for a in viewed(views, dtypes[: views.count("], ") + 1])]
-        h = mdhnp.md_hom(scalar, dict(zip("ij", operators, strict=True)), views).bind(*arrays)
-        function = numpy_function(h)
-        assert function is not None
-        assert function.name == f"numpy.{name}"
-        for others in zip(*map(layouts, arrays), strict=True):
-            found = np.asarray(function.compute(*others))
-            assert found.flags.c_contiguous
-            assert not any(np.may_share_memory(found, a) for a in others)
-            np.testing.assert_array_equal(found, interpret(h, *others), strict=True)
-
-
-@pytest.mark.parametrize(
-    ("scalar", "operators", "views", "called"),
-    [
-        (lambda x: x, (EACH, MAX), "A[i,j] -> C[i]", np.maximum.reduce),
-        (lambda x: x, (MAX, MAX), "A[i,j] -> C[]", np.maximum.reduce),
-        (lambda x: x, (EACH, SUM), "A[i,j] -> C[i]", ufuncs.einsum),
-        (lambda x: x, (SUM, SUM), "A[i,j] -> C[]", ufuncs.einsum),
-        (lambda x, y: x + y, (EACH, EACH), "A[i,j], B[j] -> C[i,j]", np.add),
-    ],
-)
-def test_small_calls_are_handed_to_numpys_function_itself(scalar: Any, operators: Any, views: str, called: Any) -> None:
-    arrays = viewed(views, ("f4", "f4")[: views.count("], ") + 1])
-    h = mdhnp.md_hom(scalar, dict(zip("ij", operators, strict=True)), views).bind(*arrays)
-    function = numpy_function(h)
-    assert isinstance(function, NumpyFunction)
-    assert isinstance(function.compute, partial)
-    assert function.compute.func == called
-
-
-@pytest.mark.parametrize("place", ["argmax", "argmin"])
-def test_places_of_extremes(place: str) -> None:
-    a = mdhnp.asarray(RNG.integers(0, 5, (6, 7)).astype(np.float32), device="cpu")
-    with mdhnp.config(host="auto"):
-        found = getattr(mdhnp, place)(a, axis=0)
-    np.testing.assert_array_equal(found.numpy(), getattr(np, place)(a.numpy(), axis=0))

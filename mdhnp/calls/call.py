@@ -163,7 +163,7 @@ def _undescribed(
 
     def describe() -> Entry:
         alike = tuple([as_strided(np.empty((), dtype), shape, strides) for dtype, shape, strides in layouts])
-        computed = described(given.what, alike)._replace(brief=function)
+        computed = described(kept.what, alike)._replace(brief=function)
         planned = _planned(kept._replace(computed=computed), alike, devices, mode)
         assert not isinstance(planned, Described)  # OpenCL is not loaded for what takes so little
         store.drop(place[0])

@@ -113,7 +113,8 @@ def _free(call: "CallRequest") -> int:
 
 def is_counted(request: Request) -> bool:
     """Whether whoever computes a step takes no memory but for its result: NumPy does, but for BLAS without copies."""
-    return request.numpy is None or (request.numpy.work.multiplied > 0 and not request.numpy.work.copied)
+    found = request.numpy
+    return found is None or (found.work.multiplied > 0 and not found.work.copied and not found.temporaries)
 
 
 def loads() -> bool:

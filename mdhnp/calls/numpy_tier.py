@@ -4,6 +4,7 @@ Takes MDHs, gives functions of their inputs: for sums of products `dot`, `matmul
 scans ufuncs (`ufuncs.py`). It must not know devices.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.ufuncs import FAST, by_ufuncs, einsum, suits_einsum
+from mdhnp.calls.ufuncs import FAST, by_ufuncs, einsum, grouped, suits_einsum
 from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, View
 from mdhnp.mdh.subscripts import subscripts
@@ -32,17 +33,16 @@ _SLOW_EINSUMS = "?FD"
 _SMALL = 8
 #: Elements of a result from which on `matmul`, which begins later than `dot`, is up to a quarter faster on 16 cores.
 _LARGE = 1 << 14
-#: Points from which on NumPy's search for the order of products takes less time than what it saves (15 µs).
-_OPTIMIZED = 1 << 15
+#: Operands up to which an order of pairs is looked for before a call is described: that takes 1 ms for eight.
+_MOST_PAIRED = 8
 #: Points from which on sums of each operand alone, and the product of these, take less time than one einsum.
 _SUMMED_FIRST = 1 << 13
 #: Labels as einsum walks through them.
 _ALPHABET = sorted(ascii_letters)
-#: Elements of each matrix of a stack from which on products of these take less time than of one matrix, or an einsum.
-_STACKED = 96
-#: Elements of a matrix from which on OpenBLAS multiplies it by a vector with several threads, which takes milliseconds
-#: where others use the cores.
-_THREADED = 9216
+#: Elements of each matrix of a stack from which on products of these take less time than one of all or an einsum,
+#: and of a matrix from which on several threads multiply it by a vector, which takes milliseconds where others use the
+#: cores (OpenBLAS 0.3.31, EPYC).
+_STACKED, _THREADED = 96, 9216
 #: Points up to which dot products of rows take less time than an einsum of them, and types of which they are the same.
 _BRIEF, _ROWS = 1 << 12, "fdbBhHiIlLqQ"
 _USUAL = usual_numpy(cpu_count() or 1)
@@ -60,6 +60,8 @@ class NumpyFunction:
     #: Takes the MDH's inputs, gives a new C-contiguous array or a scalar.
     compute: Compute = field(repr=False, compare=False)
     work: NumpyWork
+    #: Whether it makes other arrays than its result and copies: products of two operands, sums of one.
+    temporaries: bool = False
 
 
 class _Operand(NamedTuple):
@@ -157,37 +159,40 @@ def einsum_function(terms: Sequence[str], output: str, arrays: Sequence[npt.NDAr
         return None
     inputs = tuple([_Operand.new(a.dtype, a.shape) for a in arrays])
     product = _Product(text, output, inputs, _Operand.new(dtype, shape), prod(sizes.values()), sizes)
-    if len(terms) < 3:
-        return _best(product)
-    return _in_pairs(product) if product.is_of_one_type else None
+    if len(terms) > 2 and not (product.is_of_one_type and len(terms) <= _MOST_PAIRED):
+        return None
+    return _best(product)
 
 
 def _best(h: _Product) -> NumpyFunction:
-    if len(h.inputs) > 2 and h.points >= _OPTIMIZED and h.is_of_one_type and h.result.dtype.char != "e":
+    if len(h.inputs) > 2 and h.is_of_one_type and h.result.dtype.char != "e":
         return _summed_apart(h) or _in_pairs(h)
     return _matrix_product(h) or _summed_apart(h) or _by_einsum(h)
 
 
 def _in_pairs(h: _Product) -> NumpyFunction:
-    """Return what multiplies several operands in pairs, or all at once if few points, or no fewer, are left.
+    """Return what multiplies several operands in pairs; all at once where there are few points.
 
-    `np.einsum(..., optimize=True)` looks for such an order in each call, in 60 to 100 µs.
+    So it does where a product of two has as many elements as there are points, or more than any operand and the result,
+    as `np.einsum(..., optimize=True)`, which looks for such an order in each call, in 60 to 100 µs.
     """
-    terms, extents, steps, largest = h.terms.split(","), h.extents, list[tuple[int, int, NumpyFunction]](), 0
+    terms, extents, steps = h.terms.split(","), h.extents, list[tuple[int, int, NumpyFunction]]()
+    room = max([prod(v.shape) for v in (*h.inputs, h.result)])
     while len(terms) > 2 and h.points >= _SUMMED_FIRST:
-        each = list[tuple[bool, int, int, int, str]]()
+        having = Counter([n for term in terms for n in {*term}])
+        points, each = prod([extents[n] for n in {*having, *h.output}]), list[tuple[bool, int, int, int, str]]()
         for a, b in combinations(range(len(terms)), 2):
-            needed = {*h.output}.union(*[term for n, term in enumerate(terms) if n not in (a, b)])
             both = dict.fromkeys(terms[a] + terms[b])
-            walked = prod([extents[n] for n in both if n in needed or (n in terms[a] and n in terms[b])])
-            points = walked + prod([extents[n] for n in needed])
-            apart = {*terms[a]}.isdisjoint(terms[b])
-            each.append((apart, points, a, b, "".join([n for n in both if n in needed])))
-        *_, a, b, made = min(each)
-        largest = max(largest, prod([extents[n] for n in made]))
-        steps.append((a, b, _best(h.of([terms[a], terms[b]], made))))
-        terms = [*[term for n, term in enumerate(terms) if n not in (a, b)], made]
-    if len(terms) > 2 or largest >= h.points:
+            made = [n for n in both if n in h.output or having[n] > (n in terms[a]) + (n in terms[b])]
+            walked = prod([extents[n] for n in both if n in made or (n in terms[a] and n in terms[b])])
+            after = points // prod([extents[n] for n in both if n not in made])
+            each.append(({*terms[a]}.isdisjoint(terms[b]), walked + after, a, b, "".join(made)))
+        *_, a, b, product = min(each)
+        if prod([extents[n] for n in product]) > min(room, h.points - 1):
+            break
+        steps.append((a, b, _best(h.of([terms[a], terms[b]], product))))
+        terms = [*[term for n, term in enumerate(terms) if n not in (a, b)], product]
+    if len(terms) > 2:
         return _by_einsum(h)
     last, pairs = _best(h.of(terms, h.output)), tuple(steps)
 
@@ -203,12 +208,13 @@ def _in_pairs(h: _Product) -> NumpyFunction:
 
 
 def _after(h: _Product, compute: Compute, parts: Sequence[NumpyFunction], walked: int = 0) -> NumpyFunction:
-    """Return a function that calls others, with their work and the points that it walks itself."""
-    multiplied = moved = copied = 0
+    """Return a function that calls others, with their work and the points of its operands that it walks itself."""
+    multiplied, moved, copied = 0, sum([v.element_bytes for v in h.inputs]) if walked else 0, 0
     for part in parts:
         _, each, points, read, turned = part.work
         multiplied, walked, moved, copied = multiplied + each, walked + points, moved + read, copied + turned
-    return NumpyFunction(h.name, compute, NumpyWork(h.result.dtype.char, multiplied, walked, moved, copied))
+    done = NumpyWork(h.result.dtype.char, multiplied, walked, moved, copied)
+    return NumpyFunction(h.name, compute, done, temporaries=True)
 
 
 def seconds_by_numpy(function: NumpyFunction | None) -> float:
@@ -277,7 +283,7 @@ def _summed_apart(h: _Product) -> NumpyFunction | None:
     sums = [None if a == b else partial(einsum, _in_order(f"{a}->{b}", a)) for a, b in zip(terms, kept, strict=True)]
     rest = h.of(kept, h.output)
     by_vector = len(kept) == 2 and ({*kept[0]} <= {*kept[1]} or {*kept[1]} <= {*kept[0]})
-    threads = by_vector and rest.elements >= _THREADED
+    threads = by_vector and max([prod(v.shape) for v in rest.inputs]) >= _THREADED
     product = (_along_inner(rest) if threads else _matrix_product(rest)) or _by_einsum(rest, in_order=True)
     last = product.compute
 
@@ -294,12 +300,14 @@ def _after_casts(h: _Product) -> NumpyFunction:
 
 
 def _multiplied_first(h: _Product, alone: Sequence[str]) -> NumpyFunction | None:
-    """Return a product of matrices in a stack, and the sum of what it gives, if that is less than sums leave."""
+    """Return a product of matrices in a stack, and the sum of what it gives, if that is no more than sums leave."""
     extents, (large, small) = h.extents, h.by_size
     sums = "".join([n for n in large if n in small and n not in h.output])
-    if prod([extents[n] for n in alone]) > prod([extents[n] for n in sums]) or any([n in small for n in alone]):
+    columns = [n for n in small if n not in sums]
+    left = prod([extents[n] for n in (*alone, *columns)])
+    if left > prod([extents[n] for n in sums]) or any([n in small for n in alone]):
         return None
-    made = large.replace(sums, "".join([n for n in small if n not in sums])) if sums else ""
+    made = large.replace(sums, "".join(columns)) if sums else ""
     product = _along_inner(h.of(h.terms.split(","), made)._replace(inputs=h.inputs)) if made else None
     if product is None:
         return None
@@ -326,8 +334,8 @@ def _matrix_product(h: _Product) -> NumpyFunction | None:
     sums.sort(key=(first if prod(a.shape) >= prod(b.shape) else second).index)
     extents = h.extents
     down, across = [rows] if rows else [], [columns] if columns or stack else []
-    left, left_copied = _transposed(first, [*stack, *down, sums], extents)
-    right, right_copied = _transposed(second, [*stack, sums, *across], extents)
+    left, left_copied = grouped(first, [*stack, *down, sums], extents)
+    right, right_copied = grouped(second, [*stack, sums, *across], extents)
     dtype, order = result.dtype, [n for g in (*stack, rows, columns) for n in g]
     blas, sizes = dtype.char in _BLAS, [prod([extents[n] for n in group]) for group in (rows, sums, columns)]
     if not (blas or dtype.char == "?" or max(sizes) <= _SMALL) or (stack and not rows):
@@ -369,7 +377,8 @@ def _along_inner(h: _Product) -> NumpyFunction | None:
     sums = "".join([n for n in large if n not in output])
     before, _, after = large.partition(sums) if sums else ("", "", "")
     columns = "".join([n for n in small if n not in sums])
-    if not before or not after or {*columns} & {*large} or h.result.dtype.char not in "fdFD":
+    repeated = len({*large}) < len(large) or len({*small}) < len(small)
+    if repeated or not before or not after or {*columns} & {*large} or h.result.dtype.char not in "fdFD":
         return None
     sizes = [prod([extents[n] for n in group]) for group in (before, sums, after)]
     order, elements, at = before + columns + after, sizes[1] * sizes[2], int(not h.terms.startswith(f"{large},"))
@@ -377,7 +386,7 @@ def _along_inner(h: _Product) -> NumpyFunction | None:
     few = elements < _STACKED or (elements >= _THREADED and not columns)
     if few or not alike or not h.is_of_one_type or h.inputs[at].strides != row_major(h.inputs[at].shape):
         return None
-    turned, _ = _transposed(small, [columns, sums] if columns else [sums], extents)
+    turned, copied = grouped(small, [columns, sums] if columns else [sums], extents)
     apart, axes, moved = [extents[n] for n in order], [order.index(n) for n in output], order != output
 
     def product(*arrays: Any) -> Any:
@@ -385,16 +394,4 @@ def _along_inner(h: _Product) -> NumpyFunction | None:
         found = _MATMUL(x if turned is None else turned(x), arrays[at].reshape(sizes)).reshape(apart)
         return np.ascontiguousarray(found.transpose(axes)) if moved else found
 
-    return _function((*h.inputs, h.result), "numpy.matmul", product, 0, h.points, moved * prod(h.result.shape))
-
-
-def _transposed(labels: str, groups: Sequence[Sequence[str]], extents: Mapping[str, int]) -> tuple[Compute | None, int]:
-    """Return what gives an array an axis for each group of labels, None if it has, and how many elements it copies."""
-    axes = tuple([labels.index(n) for group in groups for n in group])
-    shape = tuple([prod([extents[n] for n in group]) for group in groups])
-    copied = any(["".join(group) not in labels for group in groups])
-    if axes != tuple(range(len(axes))):
-        return (lambda x: x.transpose(axes).reshape(shape)), copied * prod(shape)
-    if all([len(group) == 1 for group in groups]):
-        return None, 0
-    return (lambda x: x.reshape(shape)), copied * prod(shape)
+    return _function((*h.inputs, h.result), "numpy.matmul", product, 0, h.points, copied + moved * prod(h.result.shape))

@@ -55,8 +55,8 @@ class Described(NamedTuple):
     sortings: tuple[Sorting, ...] = ()
     #: A host's function for its only step, where NumPy's may be none; or for all steps, of brief calls.
     numpy: NumpyFunction | None = None
-    #: NumPy's function that has made its calls so far: an einsum adds as `numpy.einsum` does, which takes a third of
-    #: the time of `numpy.add.reduce`.
+    #: NumPy's function that has made its calls so far: an einsum goes on adding as `numpy.einsum` does, with its bits,
+    #: which of short rows takes a third of the time of `numpy.add.reduce`.
     brief: NumpyFunction | None = None
     #: Bytes of temporaries that it may take, where it says so itself.
     memory_limit: int | None = None

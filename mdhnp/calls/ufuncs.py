@@ -72,6 +72,18 @@ def suits_einsum(h: MdHom, text: str) -> bool:
     return row <= (ROW // 8 if dtype.kind == "c" else ROW)
 
 
+def grouped(labels: str, groups: Sequence[Sequence[str]], extents: Mapping[str, int]) -> tuple[Compute | None, int]:
+    """Return what gives an array an axis for each group of labels, None if it has, and how many elements it copies."""
+    axes = tuple([labels.index(n) for group in groups for n in group])
+    shape = tuple([prod([extents[n] for n in group]) for group in groups])
+    copied = any(["".join(group) not in labels for group in groups])
+    if axes != tuple(range(len(axes))):
+        return (lambda x: x.transpose(axes).reshape(shape)), copied * prod(shape)
+    if all([len(group) == 1 for group in groups]):
+        return None, 0
+    return (lambda x: x.reshape(shape)), copied * prod(shape)
+
+
 def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     """Return a map, a reduction, a scan along one dimension, or the first place of an extreme, by NumPy's ufuncs.
 
