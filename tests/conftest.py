@@ -84,7 +84,9 @@ def _without_their_turn(items: list[pytest.Item], substring: str) -> set[pytest.
             names = chosen_devices(substring)
             name = next(name for name, device in names.items() if device is called.params["device"])
             # By the case's name: pytest's numbers of stacked parameters and of devices differ from version to version.
-            tests[item.nodeid.partition("[")[0]][called.id.replace(name, "")][name] = item
+            cases = tests[item.nodeid.partition("[")[0]][called.id.replace(name, "")]
+            assert name not in cases, f"{item.nodeid}: two cases of one name, but for the device's in it"
+            cases[name] = item
     left = set()
     for test, cases in tests.items():
         one = next(iter(next(iter(cases.values())).values()))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from cases import DTYPES
 from running import expected, lowered, run_plain, run_vectors
+from schedules import CAPS
 from strategies import Array
 
+from mdhnp.codegen import generate
 from mdhnp.mdh import cc, index, interpret, md_hom
+from mdhnp.schedule import Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -139,6 +143,17 @@ def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
         got = run_vectors(device, h, (x, x), lanes)
         for name, found, want in zip(named, got, expected(h, (x, x)), strict=True):
             np.testing.assert_array_equal(found, want, err_msg=name)
+
+
+def test_int16_vectors_are_negated_as_int32_on_gpus() -> None:
+    """One of their compilers takes it for impossible that the smallest one, negated in 16 bits, is less than 0."""
+    x = _edges("i2")
+    h = md_hom(lambda a: (-a, np.abs(a)), {"i": cc}, "x[i] -> y[i], z[i]").bind(x)
+    (stage,) = lowered(h)
+    s = replace(Schedule.plain((len(x),), 1), vector_dim=0, vector_width=4, private_tile=(4,))
+    for kind, negated in (("cpu", "-as_ushort4("), ("gpu", "-as_uint4(convert_int4(")):
+        text = generate([stage], [s], replace(CAPS, kind=kind), lambda m, _: s).source
+        assert text.count(negated) == 2
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

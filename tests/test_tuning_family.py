@@ -334,7 +334,8 @@ def test_calls_of_drawn_sizes_are_tuned_together(device: Device, known: TuningCa
     once = {"budget": 5.0, "evaluations": 1, "progress": False}
     found = mdhnp.tune(calls=make, sizes={"n": (50, 60), "m": range(60, 90)}, draws=2, **once)
     assert all(50 <= t.mdhom.extents[1] <= 60 <= t.mdhom.extents[0] < 90 for t in found)
-    assert all(known.get(key_of(t.mdhom, device)).near is not None for t in found)  # on GPUs one may serve both
+    near = [known.get(key_of(t.mdhom, device)).near for t in found]
+    assert near == ["default"] * 2 or (device.kind == "gpu" and None not in near)  # of these one may serve both
     observed = mdhnp.tune(calls=make, sizes=[31, 31, 47], **once)
     assert sorted(t.mdhom.extents for t in observed) == [(31, 30, 40), (47, 30, 40)]
 

@@ -48,12 +48,13 @@ def prefetch_results(c: Context) -> None:
     itself; others hide what they wait for behind each other.
     """
     lines = []
-    if c.s.work_items > 1 or prod(c.s.local_tile[d] for d in c.combined) < _MEANWHILE:
+    if c.h.places or c.s.work_items > 1 or prod(c.s.local_tile[d] for d in c.combined) < _MEANWHILE:
         return
     for n, view in enumerate(c.h.outputs):
+        along = [d for d in c.kept if c.addresses[view.name, 0][0][d] == ONE]
         for offset in elements(c):
             at, stride = place_of(c, n, element_point(c, offset, c.lanes))
-            if stride in (ZERO, ONE) and offset.get(c.s.vector_dim, 0) * view.dtype.itemsize % _LINE == 0:
+            if stride in (ZERO, ONE) and sum([offset[d] for d in along]) * view.dtype.itemsize % _LINE == 0:
                 lines.append(Prefetch(c.buffer(view), at))
     if len(lines) <= _UNDER_WAY:
         for line in lines:

@@ -165,7 +165,9 @@ class ComputeUnit:
     # Multiply-adds in the time of a word from the cache, and of one that is written to memory.
     read_adds: float = 13.0
     write_adds: float = 30.0
-    memory: float = 0.7  # part of memory's speed that matrix instructions leave it
+    # Part of memory's speed that matrix instructions leave it: fitted to contractions of the benchmarks, and to small
+    # ones, on an H200.
+    memory: float = 0.7
     combining: float = 5e-6  # seconds of a second kernel that follows at once, beside what it reads
     # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
     # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.

@@ -189,7 +189,7 @@ def shortage(needed: int) -> str | None:
 
 
 def limited() -> str:
-    """Say which limits of memory the process has, if any: drivers of GPUs that cannot reserve addresses name no GPU."""
+    """Say which limits of memory the process has, if any."""
     return "".join(f"; `ulimit {option}` leaves this process {left >> 20} MiB" for option, left in _limits())
 
 

@@ -265,12 +265,8 @@ def memory_info(device: Any = None) -> MemoryInfo:
 def _listing_text(found: tuple[Device, ...]) -> str:
     left_out = "".join(f"; left out: {name}: {why}" for name, why in _refused.items())
     if found:
-        return (
-            "there are: "
-            + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found))
-            + left_out
-            + limited()
-        )
+        listed = ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found))
+        return f"there are: {listed}{left_out}{limited()}"  # GPUs are not named by drivers that get too few addresses
     if _ALL in _refused:
         return _refused[_ALL]
     looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))

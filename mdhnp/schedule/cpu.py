@@ -57,11 +57,10 @@ def _with_terms(access: AccessPattern, s: Schedule) -> Schedule:
     """
     inner = access.loop_order[-1] if access.combined else None
     results = prod(s.private_tile) // s.vector_width
-    if inner not in access.combined or inner == s.vector_dim or s.private_tile[inner] > 1 or not any(s.local_copies):
+    if inner not in access.combined or inner == s.vector_dim or s.private_tile[inner] > 1:
         return s
-    if s.local_tile[inner] % _AT_ONCE or results * _AT_ONCE > UNROLL_LIMIT:
-        return s
-    if results < _INDEPENDENT or access.h.points < _LARGE:
+    fits = s.local_tile[inner] % _AT_ONCE == 0 and results * _AT_ONCE <= UNROLL_LIMIT
+    if not (fits and any(s.local_copies) and results >= _INDEPENDENT and access.h.points >= _LARGE):
         return s
     return replace(s, private_tile=tuple(_AT_ONCE if d == inner else n for d, n in enumerate(s.private_tile)))
 

@@ -196,9 +196,12 @@ def _factor_tiles(
     found = []
     for main in side:
         ways = list[FactorTile]()
+        # None: along no second dimension.
         for beside in dict.fromkeys([_beside(access, n, side, main, near), near if near != main else None]):
-            wide = atom.wide
-            ways += _wide_laid(extents, main, beside, halves) if wide else _laid(extents, main, beside, points, halves)
+            if atom.wide:
+                ways += _wide_laid(extents, main, beside, halves)
+            else:
+                ways += _laid(extents, main, beside, points, halves)
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
         ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]

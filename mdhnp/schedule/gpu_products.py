@@ -21,7 +21,8 @@ from mdhnp.schedule.schedule import DeviceCaps, even_groups
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)
 #: Points of a sum at least in each part of it.
 _PART = 64
-#: Points of a short dimension.
+#: Points of a dimension up to which tiles of its side extend along a second one, too (on an H200 contractions of
+#: extents from 8 to 72 gained).
 SHORT = 96
 #: Elements of the smallest part of memory that is read at once.
 SECTOR = 8

@@ -136,7 +136,8 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
         return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
     if op in ("negative", "absolute") and dtype == _SHORT and lanes > 1 and helpers.caps.kind == "gpu":
-        # NVIDIA's compiler (580) takes it for impossible that the smallest one, negated in 16 bits, is less than 0.
+        # NVIDIA's compiler (580) takes it for impossible that the smallest one, negated in 16 bits, is less than 0; not
+        # so in 8 and 32 bits.
         return convert(_SPECIAL[op](_INT, [convert(a, _INT) for a in wide], lanes), _SHORT)
     if special is not None:
         return special(dtype, wide, lanes)
