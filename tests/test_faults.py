@@ -71,7 +71,7 @@ def ended(program: subprocess.Popen[str], status: int | None = 0) -> str:
     except subprocess.TimeoutExpired:
         os.killpg(program.pid, signal.SIGKILL)
         raise
-    assert status in (None, program.returncode), err
+    assert status in (None, program.returncode), out + err
     assert all_ended(program), "a child lives on"
     return out + err
 
