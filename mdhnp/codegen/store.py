@@ -48,7 +48,8 @@ def prefetch_results(c: Context) -> None:
     itself; others hide what they wait for behind each other.
     """
     lines = []
-    if c.h.places or c.s.work_items > 1 or prod(c.s.local_tile[d] for d in c.combined) < _MEANWHILE:
+    waiting = c.s.work_items == 1 and any(map(c.walks, c.combined)) and not c.h.places
+    if not waiting or prod(c.s.local_tile[d] for d in c.combined) < _MEANWHILE:
         return
     for n, view in enumerate(c.h.outputs):
         along = [d for d in c.kept if c.addresses[view.name, 0][0][d] == ONE]
