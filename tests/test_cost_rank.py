@@ -60,6 +60,14 @@ def test_tiles_have_as_many_rows_as_prefetchers_follow(vector_bytes: int, rows: 
     assert default(mdhom("gemv of A transposed"), caps).local_tile[1] == rows
 
 
+def test_tiles_fill_sixteen_registers_and_have_half_the_rows_for_each_of_two_cores() -> None:
+    caps = replace(CAPS["intel"], vector_bytes=32, registers=16, l2=512 << 10, local_memory=512 << 10)
+    h = described("multiply", "add kl", "A[k,l,j], B[l,i,k] -> C[i,j]", "i 296 j 312 k 312 l 296", "f4")
+    found = default(h, caps)
+    assert (found.private_tile[:2], found.local_tile[0], found.num_wg[0]) == ((4, 24), 148, 2)
+    assert None not in found.local_copies
+
+
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize(
     "names", [["clock"], ["memory", "shared_cache", "rows_again"], ["group", "wake", "second_kernel"], ["latency"]]
