@@ -18,6 +18,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import check_second, is_legal
+from mdhnp.schedule.cpu import cpu_batch
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, moved
 from mdhnp.schedule.gpu import product_candidates
@@ -97,6 +98,23 @@ def test_search_starts_with_the_schedule_in_use_and_never_repeats():
     asked = drive(Search(h, CAPS, start), 60)
     assert asked[0] == start
     assert len(set(asked)) == len(asked)
+
+
+def test_search_tries_each_kind_that_the_model_doubts_first():
+    """Vectors along either of two dimensions, operands copied or not: the best of each that is near the best of all."""
+    h = canonical(
+        md_hom(lambda x, y: (x - y) ** 2, {"i": cc, "j": cc}, "x[i], y[j] -> z[i,j]").bind(*[np.ones(2000)] * 2)
+    )
+    product = gemm(16, 1000, 2048)
+    for one, least in ((h, 1), (product, 2)):
+        access, batch = AccessPattern(one), cpu_batch(AccessPattern(one), CAPS)
+        times = seconds(access, batch, CAPS)
+        near = np.flatnonzero(times <= 1.6 * times.min())
+        kinds = {(int(batch.vector_dim[n]), *batch.packed[n].tolist()) for n in near}
+        first = drive(Search(one, CAPS, default(one, CAPS)), len(kinds) + 1)
+        found = {(s.vector_dim, *[copy is not None for copy in s.local_copies]) for s in first}
+        assert least <= len(kinds)
+        assert kinds == found
 
 
 def test_search_ends_where_there_is_nothing_to_choose():

@@ -40,16 +40,17 @@ _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield legal schedules as the cost model ranks them; the last one is the fallback."""
     access = AccessPattern(h)
-    if h.dims("ps"):
-        found = _scans(access, caps)
-    else:
-        found = _by_model(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
+    found = _scans(access, caps) if h.dims("ps") else _by_model(access, cpu_batch(access, caps), caps)
     yield from (s for s in found if is_legal(h, s, caps))
     yield fallback(h)
 
 
-def _by_model(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> Iterator[Schedule]:
-    batch = _with_groups(access, tiles, caps)
+def cpu_batch(access: AccessPattern, caps: DeviceCaps) -> Batch:
+    """Return what schedules without scans are chosen from, in no order: register tiles, copies, tiles, work-groups."""
+    return _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
+
+
+def _by_model(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Iterator[Schedule]:
     for row in np.argsort(seconds(access, batch, caps), kind="stable"):
         yield _with_terms(access, cpu_schedule(access, batch, row))
 
@@ -76,7 +77,7 @@ def alike(h: MdHom, s: Schedule, caps: DeviceCaps) -> Iterator[Schedule]:
     extents = np.array(h.extents, np.int64)
     tiles = np.minimum(one.private_tile, -(-extents // lanes) * lanes)
     batch = _with_local_tiles(access, replace(one, private_tile=tiles), caps)
-    batch = batch.take(np.flatnonzero((batch.packed == one.packed).all(axis=1)))
+    batch = _with_groups(access, batch.take(np.flatnonzero((batch.packed == one.packed).all(axis=1))), caps)
     yield from (found for found in _by_model(access, batch, caps) if is_legal(h, found, caps))
 
 
