@@ -6,7 +6,7 @@ more than two dictionaries are asked.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -297,22 +297,30 @@ class Config:
 def _checked(name: str, value: Any, where: str) -> Any:
     """Give a value as a setting has it: numbers are Python's, whosever they were."""
     if name in _CHOICES:
-        if value not in _CHOICES[name]:
-            raise ValueError(f"{where}: {value!r} is none of {', '.join(map(repr, _CHOICES[name]))}")
+        if not isinstance(value, Hashable) or value not in _CHOICES[name]:
+            raise ValueError(f"{where}: {value!r:.80} is none of {', '.join(map(repr, _CHOICES[name]))}")
         return _CHOICES[name][_CHOICES[name].index(value)]
     if name == "schedule":
         return None if value is None else _schedules(value, where)
     if name == "budget":
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < inf:
-            raise ValueError(f"{where}: {value!r} is no positive number of seconds")
-        return float(value)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < rounded(value) < inf:
+            raise ValueError(f"{where}: {value!r:.80} is no positive number of seconds")
+        return rounded(value)
     if name == "memory_limit":
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0):
-            raise ValueError(f"{where}: {value!r} is neither None nor a number of bytes")
+            raise ValueError(f"{where}: {value!r:.80} is neither None nor a number of bytes")
         return None if value is None else int(value)
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise ValueError(f"{where}: {value!r} is no integer of at least 1")
+        raise ValueError(f"{where}: {value!r:.80} is no integer of at least 1")
     return int(value)
+
+
+def rounded(number: Any) -> float:
+    """Give a number as a float, an infinite one where it is larger than floats are."""
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 #: Schedules whose fields have values that they may have, by `id`.

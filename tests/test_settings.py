@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_the_environment_says_what_is_shown(text, value):
     ("name", "value", "says"),
     [
         ("debug", 5, "none of 0, 1, 2, 3, 4"),
+        ("debug", np.array([1, 2]), "none of 0, 1, 2, 3, 4"),
         ("debug", "1", "none of 0, 1, 2, 3, 4"),
         ("tuning", "never", "'auto', 'background', 'full', 'off'"),
         ("host", "always", "'auto', 'never'"),
@@ -87,6 +89,8 @@ def test_the_environment_says_what_is_shown(text, value):
         ("budget", "long", "positive number of seconds"),
         ("budget", np.float32("nan"), "positive number of seconds"),
         ("budget", np.int64(-3), "positive number of seconds"),
+        ("budget", 10**400, "positive number of seconds"),
+        ("budget", Fraction(-(10**400)), "positive number of seconds"),
         ("budget", True, "positive number of seconds"),
         ("evaluations", 0, "integer of at least 1"),
         ("evaluations", 2.5, "integer of at least 1"),

@@ -362,6 +362,7 @@ def test_one_call_in_a_list_is_a_call(device: Device, known: TuningCache) -> Non
         ),
         ({"function": mdhnp.matmul, "budget": True}, TypeError, "budget: takes a number of seconds, not True"),
         ({"function": mdhnp.matmul, "budget": np.float32(0)}, ValueError, "budget: takes a positive number of seconds"),
+        ({"function": mdhnp.matmul, "budget": -(10**400)}, ValueError, "budget: takes a positive number of seconds"),
         ({"function": mdhnp.matmul, "seed": "x"}, TypeError, "seed: takes a whole number, not 'x'"),
         ({"function": mdhnp.matmul, "seed": -1}, ValueError, "seed: takes 0 or more, not -1"),
         (
