@@ -187,3 +187,23 @@ OF_OTHERS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("x", OTHERS.values(), ids=OTHERS)
 def test_what_kernels_do_not_take(call: Callable[[Any, Any], Any], x: Any) -> None:
     same(lambda: call(mdhnp, x), lambda: call(np, x), (TypeError, ValueError))
+
+
+@pytest.mark.parametrize("wanted", [">f8", ">f4", ">i4"])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "cumulative_sum", "trace"])
+def test_types_of_another_byte_order(name: str, wanted: str) -> None:
+    x, axis = X[0], {} if name == "trace" else {"axis": 0}
+    for of in (x, x.astype(">f8"), mdhnp.asarray(x, device="cpu")):
+        same(
+            lambda of=of: getattr(mdhnp, name)(of, dtype=wanted, **axis),
+            lambda: getattr(np, name)(x, dtype=wanted, **axis),
+        )
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_types_of_another_byte_order_in_products(optimize: bool) -> None:
+    """np.einsum refuses them where it takes several steps; elsewhere the bytes of its results are swapped."""
+    with pytest.raises(TypeError, match=r"^einsum: dtype: takes .* as float64, not >f8$"):
+        mdhnp.einsum("ij,kj->ik", X[0], X[1], dtype=">f8", optimize=optimize)
+    with pytest.raises(TypeError, match=r"^matmul: dtype: takes .* as float64, not >f8$"):
+        mdhnp.matmul(X[0], X[1].T, dtype=">f8")

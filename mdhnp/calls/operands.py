@@ -162,8 +162,13 @@ def unsupported(arrays: Sequence[NDArray], *dtypes: np.dtype[Any] | None) -> str
 
 def exact_type(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
     """Give a type that a call names: long for long long, which equals it in a key, but is not the same."""
-    wanted = None if dtype is None else np.dtype(dtype)
-    return _LONG.get(wanted.char, wanted) if wanted is not None and wanted.isnative else wanted
+    if dtype is None:
+        return None
+    wanted = np.dtype(dtype)
+    if not wanted.isnative:  # NumPy refuses it, too, but for single steps of einsum: their results have bytes swapped
+        native = wanted.newbyteorder("=")
+        raise TypeError(f"dtype: takes types in the machine's byte order, as {native}, not {wanted}")
+    return _LONG.get(wanted.char, wanted)
 
 
 _LONG = {char: np.dtype(np.dtype(char).str) for char in "qQ"}

@@ -127,7 +127,7 @@ def trace(
     out: Array | None = None,
 ) -> Any:
     target = output("trace", out)
-    wanted = exact_type(dtype)
+    wanted = exact_type(None if dtype is None else np.dtype(dtype).newbyteorder("="))  # as NumPy does
     places = [integer(name, n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
     what = (_TRACE, *places, wanted)
     if target is None:

@@ -271,7 +271,7 @@ min = _extremes("min", np.minimum, "smallest", ">>> int(mdhnp.min([3, 1, 2]))\n1
 
 def _converted(x: Any, dtype: Any, kinds: str) -> tuple[Any, DType | None]:
     """Give elements in the type that a call names, if of these kinds and not real for complex ones; else it, too."""
-    x, wanted = operand(x), None if dtype is None else np.dtype(dtype)
+    x, wanted = operand(x), exact_type(dtype)
     if wanted is not None and wanted.kind not in "biufc":
         raise TypeError(f"dtype: takes types of numbers, not {wanted}")
     if wanted is None or wanted.kind not in kinds or (x.dtype.kind == "c" and wanted.kind != "c"):
