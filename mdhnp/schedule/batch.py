@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from mdhnp.schedule.shared import shared
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_Seconds = TypeVar("_Seconds", float, Floats)
 
 #: Where partial results wait, by number.
 RESULTS: tuple[Literal["private", "local", "global"], ...] = ("private", "local", "global")
@@ -167,6 +168,14 @@ class Tiling:
             apart = abs(self.access.output_strides[d]) * itemsize
             clashing |= self.moves[d] & (apart > self.core.line and gcd(apart, way) * self.core.few_sets > way)
         return clashing
+
+
+def longest(power: int, *seconds: _Seconds) -> _Seconds:
+    """What takes as long as the longest of several things at a time, and a little more where they take alike."""
+    total: Any = sum([each**power for each in seconds])
+    return cast(
+        _Seconds, np.cbrt(total) if power == 3 else total ** (1 / power)
+    )  # numbers as near decide between equals
 
 
 def product(columns: Floats, dims: Iterable[int]) -> Floats:

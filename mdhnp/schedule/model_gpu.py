@@ -13,7 +13,7 @@ from math import gcd, prod
 import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
-from mdhnp.schedule.batch import Batch, Floats, Tiling, product
+from mdhnp.schedule.batch import Batch, Floats, Tiling, longest, product
 from mdhnp.schedule.matrices import multiplied
 from mdhnp.schedule.schedule import DeviceCaps
 
@@ -142,7 +142,7 @@ class _Gpu(Tiling):
         # Everybody waits for the first tiles.
         computing = best / (unit.plain * speed) * (1 + 0.5 * unit.plain_depth / rounds)
         moving = unit.write_adds / 4 * (self.access.bytes_read + stored) / (units * unit.lanes * unit.clock)
-        return np.asarray(np.cbrt(computing**3 + moving**3) + np.where(parts > 1, combined, 0.0))
+        return np.asarray(longest(3, computing, moving) + np.where(parts > 1, combined, 0.0))
 
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""

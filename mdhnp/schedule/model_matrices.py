@@ -19,6 +19,7 @@ from typing import NamedTuple
 from mdhnp.mdh import View, interleaved
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.batch import longest
 from mdhnp.schedule.layout import PRODUCERS, WIDEST, is_wide, packed, swizzles, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, multiplied, operands
 from mdhnp.schedule.schedule import DeviceCaps, Schedule
@@ -218,7 +219,7 @@ class ResultTile:
         again = sum(n * (x.run**-0.5 - 1) for n, x in zip(self._again, reads, strict=True))
         speed = self._part * self._busy(parts) * terms.left * at_work / (computing + reading + again)
         # Results of some groups leave while others multiply, but not all.
-        return max(_longest(2, self._plain / speed, self._moving), waiting) + self._combining(parts)
+        return max(float(longest(2, self._plain / speed, self._moving)), waiting) + self._combining(parts)
 
     def _wide_seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], parts: int) -> float:
         """Return the estimated time where producers copy tiles, and prepare the factor with columns."""
@@ -232,12 +233,12 @@ class ResultTile:
             copying = (a.elements + b.elements) * unit.one_by_one * unit.clock / PRODUCERS
         preparing = self._planes * self._columns * points * unit.prepare if self._packed == 1 else 0.0
         loading = (a.elements / a.run + b.elements / b.run) * self._itemsize / unit.wide_bytes
-        tile = _longest(4, multiplying, copying + preparing, loading)
+        tile = longest(4, multiplying, copying + preparing, loading)
         group = (terms.rounds / parts * tile + self._results * unit.wide_result) / unit.clock
         turns = self.groups * parts / self._units
         # Many groups end one after the other.
         working = group * (ceil(turns) if turns <= _FEW_TURNS else turns + 0.5)
-        return _longest(3, working, self._moving) + self._combining(parts)
+        return float(longest(3, working, self._moving)) + self._combining(parts)
 
     def _combining(self, parts: int) -> float:
         """Seconds of a second kernel, and in which others than the first one's results are written and read."""
@@ -250,11 +251,6 @@ class ResultTile:
         turns = -(-self.groups * parts // self._units)
         even = self.groups * parts / (turns * self._units)
         return even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (self._unit.split if parts > 1 else 1.0)
-
-
-def _longest(power: int, *seconds: float) -> float:
-    """What takes as long as the longest of several things at a time, and a little more where they take alike."""
-    return float(sum(each**power for each in seconds) ** (1 / power))
 
 
 def _loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
