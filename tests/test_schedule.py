@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -20,6 +21,7 @@ from mdhnp.cost import weights
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 from mdhnp.schedule.shared import shared
@@ -135,6 +137,32 @@ def test_copies_leave_room_for_results_that_lie_apart(result: str, most: int) ->
     h = canonical(stages(f.bind(x := np.empty((312, 312, 312), np.float32), x[0]))[0].mdhom)
     taken = local_memory(h, default(h, narrow), narrow)
     assert (most - 1) * (256 << 10) < taken <= most * (256 << 10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "written", "left"),
+    [
+        ((512, 1024, 512), True, False),  # 2^28 points
+        ((512, 1024, 511), False, True),
+        ((2, 2048, 1 << 16), True, True),  # register tiles of 2, 4, 8 and 12 vectors
+        ((1100, 1000, 511), True, True),  # local tiles of 511 terms, and of multiples of 8
+    ],
+)
+def test_long_sums_with_eight_terms_written_out_come_before_those_without(
+    shape: tuple[int, int, int], written: bool, left: bool
+) -> None:
+    narrow = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
+    m, n, k = shape
+    arrays = [np.broadcast_to(np.float32(0), of) for of in ((m, k), (k, n))]
+    f = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(*arrays)
+    (terms,) = (h := canonical(stages(f)[0].mdhom)).combined
+    found = [*cpu_candidates(h, narrow)]
+    pairs = [(s, after) for s, after in pairwise(found) if s.private_tile[terms] == 8]
+    assert all(s.at(terms, private_tile=1) == after for s, after in pairs)
+    copied = {s for s in found if any(s.local_copies) and s.vector_dim != terms and s.private_tile[terms] == 1}
+    many = {s for s in copied if prod(s.private_tile) // s.vector_width >= 8 and s.local_tile[terms] % 8 == 0}
+    assert {after for _, after in pairs} == (many if m * n * k >= 1 << 28 else set())
+    assert (bool(pairs), len(copied) > len(pairs)) == (written, left)
 
 
 def test_json_keeps_the_second_schedule() -> None:

@@ -52,11 +52,12 @@ def cpu_batch(access: AccessPattern, caps: DeviceCaps) -> Batch:
 
 def _by_model(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Iterator[Schedule]:
     for row in np.argsort(seconds(access, batch, caps), kind="stable"):
-        yield _with_terms(access, cpu_schedule(access, batch, row))
+        s = cpu_schedule(access, batch, row)
+        yield from dict.fromkeys((_with_terms(access, s), s))
 
 
 def _with_terms(access: AccessPattern, s: Schedule) -> Schedule:
-    """Write some terms of a long sum out, where copies are read as fast as they are multiplied.
+    """Write some terms of a long sum out, where copies are read as fast as they are multiplied; else give it as it is.
 
     The model takes them for alike; their text takes the compiler 0.15 s longer, so that it is for long calls only.
     """
