@@ -6,6 +6,7 @@ functions that are not exact are compared in `test_scalar_functions.py`, within 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,18 @@ def _assert_right(device: Device, named: Named, program: Program) -> None:
     arrays = named.arrays()
     for got, want in zip(execute(device, named.mdhom(), arrays, program), expected(named.mdhom(), arrays), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("width", [1, 4, 8, 16])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_each_cache_line_of_waiting_results_is_prefetched(dtype: str, width: int) -> None:
+    """Two rows of 32 results, in vectors of 4 to 128 bytes."""
+    named = KERNELS["gemm_prefetched"]
+    changes = {**named.changes, "vector_dim": 1 if width > 1 else -1, "vector_width": width}
+    text = replace(named, dtype=dtype, changes=changes).program().source
+    size = np.dtype(dtype).itemsize
+    lines = [row + first for row in (0, 64) for first in range(0, 32, 64 // size)]
+    assert [int(at or 0) for at in re.findall(r"PREFETCH\(O0 \+ i \* 64 \+ j(?: \+ (\d+))?\);", text)] == lines
 
 
 @pytest.mark.parametrize(
