@@ -161,8 +161,8 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
     both = mdhnp.fuse(lambda x, w: (np.cumsum(x @ w, axis=0), np.cumsum(x, axis=1)))
     every = space(parameter("num_wg_2", [1]))
     with left:
-        found = mdhnp.tune(both, a, b, space=every, budget=1.0, evaluations=1, progress=False)
-    assert found and all([one.mdhom.rank > 2 for one in found])
+        found = mdhnp.tune(both, a, b, space=every, budget=1.0, evaluations=4, abort=evaluations(1), progress=False)
+    assert found and all([one.mdhom.rank > 2 and len(one.measurements) == 1 for one in found])
     calls = [partial(mdhnp.sum, a), partial(mdhnp.matmul, a, b)]
     how: dict[str, Any] = {"budget": 5.0, "evaluations": 3, "progress": False}
     tiles = [space(parameter("local_tile", [(30, 50, 70)])), space(parameter("local_tile_0", [50]))]

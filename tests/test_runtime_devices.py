@@ -3,6 +3,7 @@
 import asyncio
 import mmap
 import os
+import re
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,6 +66,17 @@ def test_finding_nothing_says_what_there_is(spec: str | int) -> None:
         find_device(spec)
     assert repr(spec) in str(caught.value)
     assert devices()[0].name in str(caught.value)
+
+
+@pytest.mark.parametrize("limits", [[], [("-v", 512 << 20)], [("-v", 0), ("-d", 3 << 29)]])
+def test_finding_nothing_says_which_limits_may_have_hidden_devices(
+    limits: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capabilities, "_limits", lambda: iter(limits))
+    with pytest.raises(NoDeviceError) as caught:
+        find_device("no such thing")
+    said = re.findall(r"; `ulimit (\S+)` leaves this process (\d+) MiB", str(caught.value))
+    assert said == [(option, str(left >> 20)) for option, left in limits]
 
 
 def test_a_runtime_name_means_that_runtime_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,19 @@ def test_a_gpu_s_candidates_are_compiled_ahead(device: Device, monkeypatch, core
         assert min(ahead[: 20 // builders - 1]) >= builders
 
 
+@pytest.mark.parametrize(("units", "count", "builders"), [(3, None, 3), (3, 5, 3), (3, 4, 0), (1, None, 0)])
+def test_processes_compile_for_a_cpu_s_candidates_from_five_on(
+    device: Device, monkeypatch, units: int, count: int | None, builders: int
+):
+    other = copy.copy(device)
+    other.caps = replace(device.caps, kind="cpu", compute_units=units)
+    monkeypatch.setattr(session_module, "equal_devices", lambda _: [other])
+    monkeypatch.setattr(session_module, "Team", lambda *given, **_: given)
+    a = np.ones((30, 31), np.float32)
+    *_, found = session_module.team_of(stage_of(a, a.T), (other,), 60.0, 0, count)
+    assert found == builders
+
+
 def test_what_was_tuned_for_another_objective_has_to_be_faster(device: Device, monkeypatch):
     """Runs take so long that nothing is compared by turns: what is in use then stays."""
     a = np.ones((30, 31), np.float32)
