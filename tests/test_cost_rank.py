@@ -60,12 +60,20 @@ def test_tiles_have_as_many_rows_as_prefetchers_follow(vector_bytes: int, rows: 
     assert default(mdhom("gemv of A transposed"), caps).local_tile[1] == rows
 
 
+#: As of an EPYC (Zen 3).
+AVX2 = replace(CAPS["intel"], vector_bytes=32, registers=16, l2=512 << 10, local_memory=512 << 10)
+
+
 def test_tiles_fill_sixteen_registers_and_have_half_the_rows_for_each_of_two_cores() -> None:
-    caps = replace(CAPS["intel"], vector_bytes=32, registers=16, l2=512 << 10, local_memory=512 << 10)
     h = described("multiply", "add kl", "A[k,l,j], B[l,i,k] -> C[i,j]", "i 296 j 312 k 312 l 296", "f4")
-    found = default(h, caps)
+    found = default(h, AVX2)
     assert (found.private_tile[:2], found.local_tile[0], found.num_wg[0]) == ((4, 24), 148, 2)
     assert None not in found.local_copies
+
+
+def test_rows_that_terms_read_apart_are_copied() -> None:
+    h = described("multiply", "add k", "A[k,i], B[k,j] -> C[i,j]", "i 1000 j 1000 k 1000", "f4")
+    assert None not in default(h, AVX2).local_copies
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

@@ -75,9 +75,11 @@ class Core:
     memory: float = 18e9
     shared_cache: float = 28e9
     rows_again: float = 14e9
-    # Bytes a cycle from the second-level cache: of a packed tile, and of rows of an array.
+    # Bytes a cycle from the second-level cache: of a packed tile, of rows of an array, and of vectors that each term
+    # has from another row.
     packed_l2: float = 40.0
     rows_l2: float = 16.0
+    apart_l2: float = 16.0
     exposed: float = 0.4  # part of the shorter of computing and moving data that the longer one does not hide
     group: float = 1.5e-6  # seconds to start a work-group
     straggle: float = 0.15  # part by which one work-group a core takes longer than many, for want of balance
@@ -117,9 +119,9 @@ class Core:
 #: With tiles of 16 rows Aᵀx of 4096 x 4096 and sums of columns take 0.5 to 0.8 of the time of 32. By 192
 #: pages what is ranked first of a deep contraction takes 0.8 of the time; by 1024 products of 512 x 512 take 1.5 times.
 #: What is evicted, reloaded, broken and crossing was fitted to stencils: a Gaussian of 4096 x 4096 takes 0.6, Jacobi's
-#: of 256^3 0.8 of the time. By 10 bytes a cycle of rows from the second cache instead of 16 products copy columns that
+#: of 256^3 0.8 of the time. By 10 bytes a cycle of vectors apart instead of 16 products copy columns that
 #: they read in place before: those of 300 to 1000 took 0.52 to 0.99 of the time, of 64 or fewer terms 0.81 to 1.16.
-_AVX2 = Core(followed=16, rows_l2=10.0, pages=192, crossing=1.5, evicted=16.0, reloaded=1.0, broken=5e-7)
+_AVX2 = Core(followed=16, apart_l2=10.0, pages=192, crossing=1.5, evicted=16.0, reloaded=1.0, broken=5e-7)
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,8 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
     row = product(c.pt * itemsize, (d for d in access.depends[n] if access.contiguous(n, d)))
     used = np.minimum(1.0, np.ceil(row / c.core.line) * c.core.line / max(gcd(stride, c.core.page), c.core.line))
     used = np.where(c.packed[:, n], 1.0, used)
-    speed = np.where(c.packed[:, n], c.core.packed_l2, c.core.rows_l2)
+    apart = c.vectors_along(access.depends[n] & {*access.kept})
+    speed = np.where(c.packed[:, n], c.core.packed_l2, np.where(apart, c.core.apart_l2, c.core.rows_l2))
     return np.where(swept > 0.75 * c.caps.l1 * used, count * width / speed, 0.0)
 
 
