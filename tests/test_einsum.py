@@ -1,4 +1,5 @@
 import sys
+from decimal import Decimal
 from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 
@@ -119,6 +120,7 @@ def test_broadcast_of_many_operands_is_found_late(device):
 
 
 def test_the_order_of_three_operands_takes_no_more_operations_than_the_best_of_opt_einsums():
+    """But for a twentieth more that spares a product of two operands without a label in common."""
     rng, tried = np.random.default_rng(0), 0
     while tried < 100:
         text, shapes = subscripts(rng, 50)
@@ -133,7 +135,9 @@ def test_the_order_of_three_operands_takes_no_more_operations_than_the_best_of_o
             for how in ("optimal", "dp")
         }
         ours = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)[1].opt_cost
-        assert ours <= min(found.values()) or len(steps) == 1, text
+        apart = len(steps) == 1 or {*steps[0][1][0]}.isdisjoint(steps[0][1][1])
+        assert ours <= min(found.values()) * Decimal(1 if apart else 1.05) or len(steps) == 1, text
+    assert contractions(("e", "bcde", "c"), "cbd", ((34,), (6, 91, 47, 34), (91,)), True)[0][1] == ("e", "bcde")
 
 
 @pytest.mark.parametrize("given", [[[1, 2], [3, 4]], 3, 2.5, True, np.float32(2), np.ma.ones((2, 2)), range(4)])

@@ -279,3 +279,12 @@ def test_what_reads_nothing_is_no_product() -> None:
     function = numpy_function(zeros)
     assert function is not None
     np.testing.assert_array_equal(function.compute(), np.zeros((2, 3)))
+
+
+def test_of_operand_and_result_what_is_smaller_is_brought_in_order():
+    arrays = np.ones((280, 5, 11, 25), np.complex64), np.ones((11, 25), np.complex64)
+    for terms, given in ((("cedb", "db"), arrays), (("db", "cedb"), arrays[::-1])):
+        function = numpy_tier.einsum_function(terms, "ec", given)
+        assert function is not None
+        assert (function.name, function.work.copied) == ("numpy.dot", 5 * 280 * 8)
+        np.testing.assert_array_equal(function.compute(*given), np.full((5, 280), 275, np.complex64))

@@ -331,6 +331,9 @@ def _matrix_product(h: _Product) -> NumpyFunction | None:
     swapped = len(columns) > 0 and (not rows or rows[-1] == output[-1])  # neighbours in the result are columns
     if swapped:
         a, b, first, second, rows, columns = b, a, second, first, columns, rows
+    for group, term, view in ((rows, first, a), (columns, second, b)):
+        if prod(view.shape) > prod(result.shape):  # rather the result than what is larger is brought in order
+            group.sort(key=term.index)
     sums.sort(key=(first if prod(a.shape) >= prod(b.shape) else second).index)
     extents = h.extents
     down, across = [rows] if rows else [], [columns] if columns or stack else []

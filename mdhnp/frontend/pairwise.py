@@ -119,7 +119,10 @@ def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method
 
 
 def _of_three(shared: Sequence[set[str]], output: set[str], sizes: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
-    """Give the path of the fewest operations for three operands, as opt_einsum does, which takes 25 ms to import."""
+    """Give the path of the fewest operations for three operands, as opt_einsum does, which takes 25 ms to import.
+
+    Where two have no label in common, multiplying them must save a twentieth: a vector becomes a stack of them so.
+    """
 
     def operations(pair: tuple[int, int]) -> int:
         """Count multiplications, and additions where labels are summed over."""
@@ -128,7 +131,8 @@ def _of_three(shared: Sequence[set[str]], output: set[str], sizes: Mapping[str, 
         kept = first & (output | shared[other])
         last = kept | shared[other]
         each = ((first, first != kept), (last, last != output))
-        return sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each])
+        apart = shared[pair[0]].isdisjoint(shared[pair[1]])
+        return sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each]) * (20 + apart)
 
     return [min(((0, 1), (0, 2), (1, 2)), key=operations), (0, 1)]
 
