@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from mdhnp.schedule.shared import shared
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-_Seconds = TypeVar("_Seconds", float, Floats)
 
 #: Where partial results wait, by number.
 RESULTS: tuple[Literal["private", "local", "global"], ...] = ("private", "local", "global")
@@ -170,12 +169,10 @@ class Tiling:
         return clashing
 
 
-def longest(power: int, *seconds: _Seconds) -> _Seconds:
+def longest(power: int, *seconds: Any) -> Any:
     """What takes as long as the longest of several things at a time, and a little more where they take alike."""
-    total: Any = sum([each**power for each in seconds])
-    return cast(
-        _Seconds, np.cbrt(total) if power == 3 else total ** (1 / power)
-    )  # numbers as near decide between equals
+    total = sum([each**power for each in seconds])
+    return np.cbrt(total) if power == 3 else total ** (1 / power)
 
 
 def product(columns: Floats, dims: Iterable[int]) -> Floats:
