@@ -6,7 +6,8 @@ no device at all, or none that fits, is an error. Oclgrind, a simulator, is neve
 
 Tests marked as slow run with `--long` only. Of tests of as many cases as there are devices, and those marked as taking
 `turns`, each case runs on one device: the cases are dealt as `SHARES` says, so that each device gets one of them at
-least. With `--long` each case runs on each device.
+least. With `--long` each case runs on each device. Of a test that takes no device the cases are dealt, too: each finds
+one of the CPU's runtimes first.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 KINDS = ("intel", "pocl", "nvidia")
 
-#: How many cases in a row a runtime is dealt: one, but PoCL, whose compiler takes a quarter of the time of Intel's.
-SHARES = {"pocl": 3}
+#: How many cases in a row a runtime is dealt: one, but PoCL, whose compiler takes a seventh of the time of Intel's.
+SHARES = {"pocl": 7}
+#: Of a test that takes no device: its place among those that are dealt.
+PLACE = pytest.StashKey[int]()
 
 # Set before mdhnp is imported. The workers of pytest-xdist inherit the folder of the process that started them.
 _OWNS_CACHE = "PYTEST_XDIST_WORKER" not in os.environ
@@ -73,6 +76,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left |= _without_their_turn([item for item in items if item not in left], config.getoption("--device"))
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+    tests = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for test, cases in tests.items():
+        start = 0 if len(cases) > 1 else mixed(test)
+        for place, item in enumerate(sorted(cases, key=lambda case: mixed(case.nodeid)), start):
+            item.stash[PLACE] = place
 
 
 def _without_their_turn(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
@@ -127,6 +137,21 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
     with use(request.param):
         yield request.param
+
+
+@pytest.fixture(autouse=True)
+def first_cpu(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[None]:
+    """Have a test that takes no device find that whose turn it is before the others of its kind."""
+    from mdhnp.runtime import devices
+
+    found = devices.devices()
+    with pytest.MonkeyPatch.context() as patch:
+        if found and "device" not in request.fixturenames:
+            substring = pytestconfig.getoption("--device")
+            first = chosen_devices(substring)[turn(request.node.stash[PLACE], substring)]
+            patch.setattr(devices, "_found", [tuple(sorted(found, key=lambda d: (d.kind == "cpu", d is not first)))])
+            patch.setattr(devices, "_undecided", cache(devices._undecided.__wrapped__))
+        yield
 
 
 @pytest.fixture(params=["shared", "separate"])

@@ -43,9 +43,7 @@ def groups() -> dict[str, Callable[[], Group]]:
     """Give devices of unlike runtimes, parts of one CPU, and both kinds of memory side by side; or GPUs alone."""
     found = [d for d in devices() if d.runtime != "oclgrind"]
     two = found[:2] if len(found) > 1 else list(sub_devices(found[0], 2))
-    shared = next(
-        (d for d in two[::-1] if not d.own_memory), two[1]
-    )  # on the host's memory: of a GPU and a CPU the CPU
+    shared = next((d for d in two if not d.own_memory), two[1])  # on the host's memory: of a GPU and a CPU the CPU
     other = next(d for d in two if d is not shared)
     return {
         "unlike": lambda: group(two),

@@ -6,6 +6,7 @@ import os
 import pkgutil
 import re
 import runpy
+import timeit
 import warnings
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +93,7 @@ def test_examples_of_public_functions(name: str, device: Device, monkeypatch: py
 def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(timeit, "repeat", lambda f, **_: timeit.Timer(f).repeat(1, 1))  # whoever is faster
     runpy.run_path(str(script), run_name="__main__")
     pyplot.close("all")
 

@@ -18,10 +18,10 @@ from unittest import mock
 import numpy as np
 import opt_einsum
 import pytest
-from conftest import chosen_devices
 from opt_einsum import parser
 
 import mdhnp
+from examples import meeting
 from mdhnp.calls.observe import observe
 from mdhnp.calls.operands import SUPPORTED
 
@@ -44,8 +44,8 @@ UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_
 #: Tests that differ from others in a type only, or in a keyword that means nothing here; `--long` runs them.
 SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
     f"test_einsum_sums_{t}"
-    for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
-              "cfloat128")
+    for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
+              "float32", "float64", "cfloat128")
 }  # fmt: skip
 #: Who finds opt_einsum's paths; of the others `--long` runs tests, too: whoever found it, a path is pairs of operands.
 PATHS = ("greedy", "optimal")
@@ -134,20 +134,22 @@ class Expression:
 
 
 def by_few_cases(test: Any, which: int) -> None:
-    """Have half of a test's cases take part with `--long` only, and all with other paths than `PATHS`.
+    """Have the cases with other paths than `PATHS` take part with `--long` only, and of the others all but few.
 
-    Of cases that differ in one argument one is left. So any two values of three arguments or more meet; of two, they
-    meet in tests of the same computations for which `which` is 0 and 1.
+    Of cases of three arguments or more those are left in which any two values meet; of two, every other one, so that
+    they meet in tests of the same computations for which `which` is 0 and 1.
     """
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     names = [name.strip() for mark in marks for name in mark.args[0].split(",")]
+    looked_at = [[v for v in mark.args[1] if mark.args[0] != "optimize" or v in PATHS] for mark in marks]
+    few = meeting([len(values) for values in looked_at])
+    if len(marks) == 2:
+        few = [case for case in few if sum(case) % 2 == which]
+    taken = [[values[n] for n, values in zip(case, looked_at, strict=True)] for case in few]
     cases = []
-    for chosen in product(*(enumerate(mark.args[1]) for mark in marks)):
-        values = [v for (_, value), mark in zip(chosen, marks, strict=True) for v in _values(value, mark)]
-        path = dict(zip(names, values, strict=True)).get("optimize", PATHS[0])
-        place = sum(PATHS.index(value) if value in PATHS else at for at, value in chosen)
-        few = path in PATHS and (len(marks) == 1 or place % 2 == which)
-        cases.append(pytest.param(*values, marks=[] if few else pytest.mark.slow))
+    for chosen in product(*(mark.args[1] for mark in marks)):
+        values = [v for value, mark in zip(chosen, marks, strict=True) for v in _values(value, mark)]
+        cases.append(pytest.param(*values, marks=[] if [*chosen] in taken else pytest.mark.slow))
     test.pytestmark = [m for m in test.pytestmark if m.name != "parametrize"]
     pytest.mark.parametrize(names, cases)(test)
 
@@ -181,8 +183,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nearly_all_calls_run_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
-    device = next(iter(chosen_devices(request.config.getoption("--device")).values()))
-    with mdhnp.device(device):
-        yield
+def nearly_all_calls_run_on_the_device() -> Iterator[None]:
+    yield
     assert Routed.strayed <= 0.05 * (Routed.ran + Routed.strayed), f"{Routed.strayed} strayed, {Routed.ran} did not"
