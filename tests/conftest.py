@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KINDS = ("intel", "pocl", "nvidia")
 
-#: How many cases in a row a runtime is dealt: one, but PoCL, whose compiler takes a seventh of the time of Intel's.
+#: How many cases in a row a runtime is dealt: one, but PoCL, whose compiler takes a third of the time of Intel's.
 SHARES = {"pocl": 7}
 #: Of a test that takes no device: its place among those that are dealt.
 PLACE = pytest.StashKey[int]()
