@@ -181,6 +181,8 @@ class ResultTile:
         down = near == (row,) or (aligned and near == (column,) and tiles[column] <= h.extents[column])
         lanes, apart = (DOWN, 1) if down else (ACROSS, 2) if near == (column,) else (1, 1)
         stored = access.stored(lanes, unit.sector, apart)
+        further = sum(max(sum(n > 1 for n in side.tiles.values()) - 1, 0) for side in (rows, columns))
+        self._longer = unit.further**further * (unit.single if atom.split and not atom.wide else 1.0)
         self._computing = (1 + reads / products) / faster
         self._speed = atom.speed * (unit.wide_pairs if multiplied > 1 else 1.0)
         self._rows, self._results, self._alone = (
@@ -198,8 +200,13 @@ class ResultTile:
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
         """Return the estimated time, in seconds, with so many stages in flight and sums split into so many parts."""
-        if self._wide:
-            return self._wide_seconds(terms, reads, parts)
+        estimated = (
+            self._wide_seconds(terms, reads, parts) if self._wide else self._seconds(terms, reads, stages, parts)
+        )
+        return self._longer * estimated
+
+    def _seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
+        """Return the estimated time where the work subgroups copy tiles themselves."""
         (a, b), itemsize, unit = reads, self._itemsize, self._unit
         size = stages * (a.elements + b.elements) * itemsize
         # The rest of a sector is often there when its turn comes.
