@@ -298,29 +298,37 @@ def _checked(name: str, value: Any, where: str) -> Any:
     """Give a value as a setting has it: numbers are Python's, whosever they were."""
     if name in _CHOICES:
         if not isinstance(value, Hashable) or value not in _CHOICES[name]:
-            raise ValueError(f"{where}: {value!r:.80} is none of {', '.join(map(repr, _CHOICES[name]))}")
+            raise ValueError(f"{where}: {shown(value)} is none of {', '.join(map(repr, _CHOICES[name]))}")
         return _CHOICES[name][_CHOICES[name].index(value)]
     if name == "schedule":
         return None if value is None else _schedules(value, where)
     if name == "budget":
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < rounded(value) < inf:
-            raise ValueError(f"{where}: {value!r:.80} is no positive number of seconds")
-        return rounded(value)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < as_float(value) < inf:
+            raise ValueError(f"{where}: {shown(value)} is no positive number of seconds that a float can hold")
+        return as_float(value)
     if name == "memory_limit":
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0):
-            raise ValueError(f"{where}: {value!r:.80} is neither None nor a number of bytes")
+            raise ValueError(f"{where}: {shown(value)} is neither None nor a number of bytes")
         return None if value is None else int(value)
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise ValueError(f"{where}: {value!r:.80} is no integer of at least 1")
+        raise ValueError(f"{where}: {shown(value)} is no integer of at least 1")
     return int(value)
 
 
-def rounded(number: Any) -> float:
-    """Give a number as a float, an infinite one where it is larger than floats are."""
+def as_float(number: Any) -> float:
+    """Give a number as a float, infinity where it is beyond all of these."""
     try:
         return float(number)
     except OverflowError:
         return inf if number > 0 else -inf
+
+
+def shown(value: object) -> str:
+    """Give what an error says that a value is; Python writes no integers of more than 4300 digits."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a number of too many digits to be written"
 
 
 #: Schedules whose fields have values that they may have, by `id`.

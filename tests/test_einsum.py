@@ -138,6 +138,7 @@ def test_the_order_of_three_operands_takes_no_more_operations_than_the_best_of_o
         apart = len(steps) == 1 or {*steps[0][1][0]}.isdisjoint(steps[0][1][1])
         assert ours <= min(found.values()) * Decimal(1 if apart else 1.05) or len(steps) == 1, text
     assert contractions(("e", "bcde", "c"), "cbd", ((34,), (6, 91, 47, 34), (91,)), True)[0][1] == ("e", "bcde")
+    assert contractions(("ij", "jk", ""), "ik", ((1000, 10), (10, 1000), ()), True)[0][1] == ("ij", "")
 
 
 @pytest.mark.parametrize("given", [[[1, 2], [3, 4]], 3, 2.5, True, np.float32(2), np.ma.ones((2, 2)), range(4)])

@@ -139,6 +139,7 @@ def test_copies_leave_room_for_results_that_lie_apart() -> None:
     for s in islice(cpu_candidates(h, narrow), 2000):
         taken.setdefault(s.vector_dim in together, []).append(local_memory(h, s, narrow))
     assert 128 << 10 < max(taken[False]) <= 256 << 10 < max(taken[True]) <= 512 << 10
+    assert 256 << 10 < local_memory(h, default(h, narrow), narrow) <= 512 << 10
 
 
 @pytest.mark.parametrize(

@@ -165,3 +165,9 @@ def test_the_mode_is_that_of_the_settings_in_force():
         assert mine.mode.of_views.schedules == (given,)
     with config(memory_limit=100) as mine:
         assert mine.mode.of_views.memory_limit == 100
+
+
+def test_numbers_that_python_does_not_write_are_refused_by_name() -> None:
+    for name, number in (("budget", 10**5000), ("memory_limit", -(10**5000)), ("specialise", 10**5000)):
+        with pytest.raises(ValueError, match=f"{name}: a number of too many digits"):
+            setattr(config, name, number)

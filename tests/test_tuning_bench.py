@@ -87,27 +87,6 @@ def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypa
     assert (found.status, found.seconds) == ("slow", pytest.approx(2e-3))
 
 
-def test_one_long_run_tells_what_takes_twice_as_long(device: Device, monkeypatch):
-    if not device.svm:
-        pytest.skip("the device tells its kernels' times itself")
-    h = stages()["gemm"]
-    start, *others = [default(h, device.caps), *[Schedule.plain(h.extents, 2).at(0, local_tile=n) for n in (1, 2)]]
-    bench, run, runs = Bench(TuningTask(h, device.identity, start)), Bench._in_a_row, []
-
-    def in_a_row(bench: Bench, plan: Executable, count: int) -> float:
-        run(bench, plan, count)
-        runs.append(plan)
-        return 1.0 if plan in slow else 0.05
-
-    monkeypatch.setattr(Bench, "_in_a_row", in_a_row)
-    slow = [bench._plan(others[0])]
-    assert bench.measure(start, None).status == "ok"
-    for other, status, times in zip(others, ("slow", "ok"), (1, 3), strict=True):
-        runs.clear()
-        assert bench.measure(other, 0.05).status == status
-        assert runs.count(bench._plan(other)) == times
-
-
 class Turned:
     """A plan that takes its two operands, which are alike, for each other."""
 

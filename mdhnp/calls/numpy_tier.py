@@ -332,7 +332,7 @@ def _matrix_product(h: _Product) -> NumpyFunction | None:
     if swapped:
         a, b, first, second, rows, columns = b, a, second, first, columns, rows
     for group, term, view in ((rows, first, a), (columns, second, b)):
-        if prod(view.shape) > prod(result.shape):  # rather the result than what is larger is brought in order
+        if prod(view.shape) > prod(result.shape):  # read as it lies; rather the result is turned
             group.sort(key=term.index)
     sums.sort(key=(first if prod(a.shape) >= prod(b.shape) else second).index)
     extents = h.extents

@@ -21,7 +21,7 @@ from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.pending import synchronize
 from mdhnp.schedule import IllegalSchedule
-from mdhnp.settings import config, rounded
+from mdhnp.settings import as_float, config, shown
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
@@ -66,21 +66,21 @@ class Tuning:
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
         if evaluations is not None and not hasattr(evaluations, "__index__"):
             raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
-        if not rounded(budget) > 0:
-            raise ValueError(f"tune: budget: takes a positive number of seconds, not {budget!r:.80}")
+        if not as_float(budget) > 0:
+            raise ValueError(f"tune: budget: takes a positive number of seconds, not {shown(budget)}")
         if evaluations is not None and evaluations < 1:
-            raise ValueError(f"tune: evaluations: takes 1 or more, not {evaluations}")
+            raise ValueError(f"tune: evaluations: takes 1 or more, not {shown(evaluations)}")
         if not hasattr(seed, "__index__"):
             raise TypeError(f"tune: seed: takes a whole number, not {seed!r:.80}")
         if seed < 0:
-            raise ValueError(f"tune: seed: takes 0 or more, not {seed}")
+            raise ValueError(f"tune: seed: takes 0 or more, not {shown(seed)}")
         try:
             self._objective = Objective(objective)
         except ARGUMENTS as error:
             raise_named("tune", error)
         steered = space is not None or technique is not None or not self._objective.is_time
         described = partial(SpaceSearch, space=space, technique=technique) if steered else None
-        self._how = rounded(budget), evaluations, seed, progress, beside, abort, described, self._objective
+        self._how = as_float(budget), evaluations, seed, progress, beside, abort, described, self._objective
 
     def tune(self, requests: Iterable[Request]) -> None:
         """Tune stages that were not seen before, and measure the requests beside NumPy.

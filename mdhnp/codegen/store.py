@@ -57,9 +57,8 @@ def prefetch_results(c: Context) -> None:
             at, stride = place_of(c, n, element_point(c, offset, c.lanes))
             if stride in (ZERO, ONE) and sum([offset[d] for d in along]) * view.dtype.itemsize % _LINE == 0:
                 vector = c.lanes if stride == ONE else 1
-                lines += [
-                    Prefetch(c.buffer(view), at + n) for n in range(0, vector, max(_LINE // view.dtype.itemsize, 1))
-                ]
+                each = range(0, vector, max(_LINE // view.dtype.itemsize, 1))
+                lines += [Prefetch(c.buffer(view), at + lane) for lane in each]
     if len(lines) <= _UNDER_WAY:
         for line in lines:
             c.build.add(line)

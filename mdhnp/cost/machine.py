@@ -171,11 +171,12 @@ class ComputeUnit:
     # Part of memory's speed that matrix instructions leave it: fitted to contractions of the benchmarks, and to small
     # ones, on an H200.
     memory: float = 0.7
-    # How many times as long it takes for each further dimension of a factor's tile, and by instructions of single
-    # subgroups whose terms are split: fitted to pairs of schedules that it took for alike (1 to 3 %), of which these
-    # took 1.1 to 1.35 times as long in ten of fourteen contractions (0.87 to 1.0 in four) on an H200.
-    further: float = 1.03
-    single: float = 1.06
+    # How many times as long matrix instructions take for each further dimension of a factor's tile, and those of single
+    # subgroups whose terms are split: fitted to eleven contractions for which that decides between schedules that else
+    # are alike (1 to 6 %). What is passed over so took 1.26 to 1.35 times as long in six, 1.01 to 1.10 in three, 0.87
+    # and 0.92 in two (H200).
+    further_dimension: float = 1.03
+    split_alone: float = 1.06
     combining: float = 5e-6  # seconds of a second kernel that follows at once, beside what it reads
     # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
     # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.

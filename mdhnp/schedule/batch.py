@@ -170,7 +170,10 @@ class Tiling:
 
 
 def longest(power: int, *seconds: Any) -> Any:
-    """What takes as long as the longest of several things at a time, and a little more where they take alike."""
+    """What takes as long as the longest of several things at a time, and a little more where they take alike.
+
+    For the third power by `cbrt`: the last bit decides between schedules that tie.
+    """
     total = sum([each**power for each in seconds])
     return np.cbrt(total) if power == 3 else total ** (1 / power)
 

@@ -19,10 +19,10 @@ from mdhnp.schedule.schedule import DeviceCaps, LocalCopy, Schedule, even_groups
 
 #: Rows of register tiles that are ranked, the most of them, the most points in two dimensions, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
-#: Bytes of vectors with which two things were measured (EPYC, Zen 3). Register tiles of so many vectors and rows take
-#: all 16 registers and read 7 times for 12 multiply-adds, where 2 and 6 read 8 times: columns that they divide took 0.5
-#: to 1.0 of the time. Tiles of an even part of the rows for each core, copied beside the columns': 0.58 and 0.88.
-_MEASURED, _FULL = 32, (3, 4)
+#: Bytes of AVX2's vectors, with which two things were measured (EPYC, Zen 3). Register tiles of 3 vectors and 4 rows
+#: take all 16 registers and read 7 times for 12 multiply-adds, where 2 and 6 read 8 times: columns they divide took
+#: 0.5 to 1.0 of the time. Tiles of an even part of the rows for each core, copied beside the columns': 0.62 to 0.88.
+_AVX2_BYTES, _FULL_TILE = 32, (3, 4)
 #: Results of one product of a stack from which on register tiles stay inside of it.
 _SHARED = 64
 #: Terms of a sum that are written out, and of sums of which some are: fitted to convolutions of 1 to 64 channels.
@@ -115,7 +115,11 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
         others = sorted((d for d in rowed if d != vector), key=lambda d: -h.extents[d])
         for rows in _rows(h, others):
             for count in _VECTORS if vector >= 0 else (1,):
-                full = access.combined and caps.vector_bytes == _MEASURED and (count, prod(n for _, n in rows)) == _FULL
+                full = (
+                    access.combined
+                    and caps.vector_bytes == _AVX2_BYTES
+                    and (count, prod(n for _, n in rows)) == _FULL_TILE
+                )
                 exact = full and h.extents[vector] % (width * count) == 0
                 if vector >= 0 and not (exact or _worthwhile(count, -(-h.extents[vector] // width))):
                     continue
@@ -226,7 +230,7 @@ def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copies: int, caps
             wanted = [step, 64, 128, 256, 384, 512, extent] if copies else [step, 512, 2048, extent]
         elif step > 1:
             wanted = [step, 8 * step, 64, extent] if copies else [step, 8 * step, extent]
-            if copies > 1 and caps.vector_bytes == _MEASURED:
+            if copies > 1 and caps.vector_bytes == _AVX2_BYTES:
                 wanted.append(-(-extent // caps.compute_units))
         else:
             wanted = [1, 16] if copies else [1, extent]

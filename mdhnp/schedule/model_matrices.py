@@ -182,7 +182,7 @@ class ResultTile:
         lanes, apart = (DOWN, 1) if down else (ACROSS, 2) if near == (column,) else (1, 1)
         stored = access.stored(lanes, unit.sector, apart)
         further = sum(max(sum(n > 1 for n in side.tiles.values()) - 1, 0) for side in (rows, columns))
-        self._longer = unit.further**further * (unit.single if atom.split and not atom.wide else 1.0)
+        self._longer = unit.further_dimension**further * (unit.split_alone if atom.split and not atom.wide else 1.0)
         self._computing = (1 + reads / products) / faster
         self._speed = atom.speed * (unit.wide_pairs if multiplied > 1 else 1.0)
         self._rows, self._results, self._alone = (

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from statistics import median
 from typing import Any, cast
 
@@ -35,9 +35,9 @@ from mdhnp.tuning.measure.turns import by_turns
 
 Array = npt.NDArray[Any]
 
-#: A candidate this much slower than the best so far is not run again: by the run whose results are compared, where that
-#: is a long one, by its first run that is timed, and by the best of its others.
-_TOO_LONG, _CUT_OFF, _HOPELESS = 2.0, 1.5, 1.2
+#: A candidate this much slower than the best so far is not run again: by its first run that is timed, and by the best
+#: of its others.
+_CUT_OFF, _HOPELESS = 1.5, 1.2
 #: What candidates take turns with gives way to one that takes less than this part of its time.
 _MUCH_FASTER = 0.5
 #: Timed runs of a candidate: enough to fill this time, in seconds, and at most so many. On a device with memory of its
@@ -108,7 +108,7 @@ class Bench:
             there = [[resident.upload(self.device, a) for a in arrays] for arrays in self._operands]
             self._operands = there[0], there[1]
         self._built: dict[Schedule, Executable] = {}
-        self.right = [a.copy() for a in self._results(self._plan(task.reference))[1]]
+        self.right = [a.copy() for a in self._results(self._plan(task.reference))]
         self._limits = [tolerance(a) for a in self.right]
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
@@ -143,13 +143,9 @@ class Bench:
             plan = self._plan(schedule, binary)
             if schedule not in self._checked:
                 # A first run also finishes what runtimes put off until then.
-                taken, results = self._results(plan)
-                if not all(map(is_close, results, self.right, self._limits)):
+                if not all(map(is_close, self._results(plan), self.right, self._limits)):
                     return Measurement(schedule, None, "wrong", "the result differs from the default schedule's")
                 self._checked.add(schedule)
-                slow = inf if best is None else max(_TOO_LONG * best, _FILL)
-                if taken > slow and taken * self._pace() > slow:
-                    return Measurement(schedule, taken, "slow", "cut off after the run that is compared")
             first = self._once(plan)
             if self.device.own_memory and first < _SHORT:
                 first = self._in_a_row(plan, _AWAKE) / _AWAKE
@@ -193,16 +189,16 @@ class Bench:
         other, usual = self._other
         return usual / self._once(other)
 
-    def _results(self, plan: Executable) -> tuple[float, list[Array]]:
-        """Run once, into memory without anything that looks right: give the seconds, and what the next run replaces."""
+    def _results(self, plan: Executable) -> list[Array]:
+        """Run once, into memory without anything that looks right; what is given the next run replaces."""
         for output, target in zip(self.outputs, self._operands[1], strict=True):
             output.view(np.uint8).fill(0xA5)
             if plan.resident:
                 resident.upload_into(self.device, output, target)
-        taken = self._in_a_row(plan, 1)
+        self._in_a_row(plan, 1)
         if self.device.own_memory:
-            return taken, [resident.download(self.device, target) for target in self._operands[1]]
-        return taken, self.outputs
+            return [resident.download(self.device, target) for target in self._operands[1]]
+        return self.outputs
 
     def _once(self, plan: Executable) -> float:
         return self._in_a_row(plan, 1)

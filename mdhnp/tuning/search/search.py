@@ -1,7 +1,8 @@
 """The search for a good schedule: asks for measurements, is told times, and never measures itself.
 
-A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule and the first of
-a diverse shortlist are measured, and of schedules with matrix instructions the first of a pool. Then two ridge
+A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule, on CPUs
+the best of each kind of candidates for it, and the first of a diverse shortlist are measured, and of schedules with
+matrix instructions the first of a pool. Then two ridge
 regressions on log(time ÷ model), one of each kind, learn what the models miss, and choose among the rest of both and
 neighbours of the best. Variants of the best, in what is derived from sizes (`variants.py`), take turns with these:
 each kind of change comes the more often the more of its proposals were the fastest so far.
@@ -167,8 +168,9 @@ class Search(Told):
         counts: dict[object, int] = {}
         found: dict[Schedule, None] = {}
         times = seconds(self._access, batch, self._caps)
+        limit = most * times.min(initial=inf)
         for row in map(int, np.argsort(times, kind="stable")):
-            if len(found) == _SHORTLIST or times[row] > most * times.min():
+            if len(found) == _SHORTLIST or times[row] > limit:
                 break
             kind = kind_of(batch, row)
             if counts.get(kind, 0) < each:
