@@ -6,8 +6,9 @@ no device at all, or none that fits, is an error. Oclgrind, a simulator, is neve
 
 Tests marked as slow run with `--long` only. Of tests of as many cases as there are devices, and those marked as taking
 `turns`, each case runs on one device: the cases are dealt as `SHARES` says, so that each device gets one of them at
-least. With `--long` each case runs on each device. Of a test that takes no device the cases are dealt, too: each finds
-one of the CPU's runtimes first.
+least. A test that takes no device finds the runtime first that its name draws, as often as `SHARES` says; GPUs come
+before the CPU's, unless `--device` is given. With `--long` each case runs on each device, and each test that takes none
+runs once for each, which it finds first.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ KINDS = ("intel", "pocl", "nvidia")
 
 #: How many cases in a row a runtime is dealt: one, but PoCL, whose compiler takes a third of the time of Intel's.
 SHARES = {"pocl": 7}
-#: Of a test that takes no device: its place among those that are dealt.
-PLACE = pytest.StashKey[int]()
 
 # Set before mdhnp is imported. The workers of pytest-xdist inherit the folder of the process that started them.
 _OWNS_CACHE = "PYTEST_XDIST_WORKER" not in os.environ
@@ -76,13 +75,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left |= _without_their_turn([item for item in items if item not in left], config.getoption("--device"))
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
-    tests = defaultdict[str, list[pytest.Item]](list)
-    for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
-    for test, cases in tests.items():
-        start = 0 if len(cases) > 1 else mixed(test)
-        for place, item in enumerate(sorted(cases, key=lambda case: mixed(case.nodeid)), start):
-            item.stash[PLACE] = place
 
 
 def _without_their_turn(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
@@ -125,9 +117,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "device" in metafunc.fixturenames:
+    from mdhnp.runtime.devices import devices
+
+    takes_one = "device" in metafunc.fixturenames
+    if takes_one or (metafunc.config.getoption("--long") and devices()):
         chosen = chosen_devices(metafunc.config.getoption("--device"))
-        metafunc.parametrize("device", list(chosen.values()), ids=list(chosen), indirect=True)
+        name = "device" if takes_one else "first_device"
+        metafunc.parametrize(name, list(chosen.values()), ids=list(chosen), indirect=True)
 
 
 @pytest.fixture
@@ -140,17 +136,21 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 @pytest.fixture(autouse=True)
-def first_cpu(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[None]:
-    """Have a test that takes no device find that whose turn it is before the others of its kind."""
+def first_device(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[None]:
+    """Have a test that takes no device find one before all others: with `--long` each, else the one its name draws."""
     from mdhnp.runtime import devices
 
     found = devices.devices()
     with pytest.MonkeyPatch.context() as patch:
         if found and "device" not in request.fixturenames:
             substring = pytestconfig.getoption("--device")
-            first = chosen_devices(substring)[turn(request.node.stash[PLACE], substring)]
-            patch.setattr(devices, "_found", [tuple(sorted(found, key=lambda d: (d.kind == "cpu", d is not first)))])
+            drawn = chosen_devices(substring)[turn(mixed(request.node.nodeid), substring)]
+            first = getattr(request, "param", drawn)
+            asked = bool(substring) or hasattr(request, "param")
+            order = sorted(found, key=lambda d: (d.kind == "cpu" and not asked, d is not first))
+            patch.setattr(devices, "_found", [tuple(order)])
             patch.setattr(devices, "_undecided", cache(devices._undecided.__wrapped__))
+            request.node.add_report_section("setup", "first device", order[0].runtime)
         yield
 
 

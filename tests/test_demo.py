@@ -15,7 +15,7 @@ from mdhnp.demo import data, timing
 from mdhnp.demo.cases import all_cases
 from mdhnp.demo.show import write_png
 from mdhnp.demo.timing import Case, largest_error
-from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.devices import Device
 
 #: One pair a case: this tests results, not times.
 QUICK = {"_PAUSE": 0, "_PATIENCE": 0, "_WAKING": 0, "_LENGTH": 0, "_MOST_PAIRS": 1, "_FEWEST_PAIRS": 1}
@@ -59,7 +59,6 @@ def test_demo(device: Device, quick: None, tmp_path: Path, capsys: pytest.Captur
 
 def test_demo_as_a_command(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     first, *_ = chosen_devices(request.config.getoption("--device")).values()
-    number = str(devices().index(first))
     code = f"""
 import mdhnp.demo
 from itertools import islice
@@ -69,7 +68,7 @@ mdhnp.demo.all_cases = lambda: some
 vars(mdhnp.demo.timing).update({QUICK})
 main()
 """
-    command = [sys.executable, "-c", code, "demo", "--device", number, "--save", str(tmp_path / "new")]
+    command = [sys.executable, "-c", code, "demo", "--device", first.runtime, "--save", str(tmp_path / "new")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     check_pictures(tmp_path / "new")

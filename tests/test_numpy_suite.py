@@ -136,8 +136,8 @@ class Expression:
 def by_few_cases(test: Any, which: int) -> None:
     """Have the cases with other paths than `PATHS` take part with `--long` only, and of the others all but few.
 
-    Of cases of three arguments or more those are left in which any two values meet; of two, every other one, so that
-    they meet in tests of the same computations for which `which` is 0 and 1.
+    Of cases of one argument all are left; of two, every other one, so that any two values meet in tests of the same
+    computations for which `which` is 0 and 1; of three or more, those in which any two values meet.
     """
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     names = [name.strip() for mark in marks for name in mark.args[0].split(",")]

@@ -30,8 +30,8 @@ from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 #: Leading axes of queries, and of keys and values; queries, keys, features, features of values.
 SHAPES = {
-    "whole tiles": ((), (), 64, 32, 8, 16), "one short tile": ((), (), 70, 37, 16, 8),
-    "heads": ((2,), (2,), 40, 50, 8, 8), "shared keys": ((2, 2), (2, 1), 17, 33, 16, 24),
+    "whole tiles": ((), (), 64, 64, 8, 16), "one short tile": ((), (), 70, 37, 16, 8),
+    "heads": ((2,), (2,), 40, 50, 8, 8), "shared keys": ((2, 2), (2, 1), 17, 65, 16, 24),
     "one sequence": ((1, 2), (1, 1), 40, 37, 8, 8),
 }  # fmt: skip
 
@@ -88,7 +88,9 @@ def test_values(shape: str, options: str) -> None:
     elif "bias" in options:
         arrays.append(rng.normal(size=(m,)).astype("f4"))
     h, given = _rows(arrays, causal=causal)
-    got, doubtful = _run(h, given, _first(h))
+    s = _first(h)
+    assert (m > s.local_tile[s.atom_dims[-1]]) == (shape == "shared keys")  # what came before is corrected
+    got, doubtful = _run(h, given, s)
     assert doubtful == {False}
     want = _attention(*[a if a.dtype == bool else a.astype("f8") for a in arrays], causal=causal)
     np.testing.assert_allclose(got, want, rtol=0, atol=5e-6)
@@ -197,7 +199,7 @@ def test_what_scores_weigh(function: Any, known: bool, same: bool) -> None:
 def test_weights_so_small_that_they_have_no_parts() -> None:
     """Where the keys that count most have values of 0, those of the others are all that there is."""
     (q, k, v), _ = _operands(SHAPES["whole tiles"])
-    bias = np.where(np.arange(64) < 4, 0.0, -86.0).astype("f4")
+    bias = np.where(np.arange(len(k)) < 4, 0.0, -86.0).astype("f4")
     v[:4] = 0
     h, given = _rows([q, k, v, bias])
     got, doubtful = _run(h, given, _first(h))
