@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import islice, pairwise
 from math import prod
 from typing import Any
 
@@ -19,10 +18,8 @@ from strategies import case
 
 from mdhnp.cost import weights
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
-from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import check, local_memory
-from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 from mdhnp.schedule.shared import shared
@@ -115,57 +112,6 @@ def test_unrolled_points_compute_once_what_they_share(function: Any, accesses: l
             [v.weight * (len(v.places) * 2 * p - v.computed(np.array([tile], float), dim)[0]) for v in shared(h)]
         )
         assert sum(once.values()) == sum(each.values()) * 2 * p - again
-
-
-def test_a_map_of_stencils_has_several_rows_in_a_register_tile() -> None:
-    """Untuned, twice as fast as with one row (Intel Xeon, 4096 x 4096)."""
-    near = ", ".join([f"A[i+{a},j+{b}]" for a in range(5) for b in range(5)])
-
-    def slopes(*x: Any) -> Any:
-        rows = [[x[5 * a + b] + 2 * x[5 * a + b + 1] + x[5 * a + b + 2] for b in range(3)] for a in range(5)]
-        sums = [[rows[a][b] + 2 * rows[a + 1][b] + rows[a + 2][b] for b in range(3)] for a in range(3)]
-        return np.hypot(sums[2][1] - sums[0][1], sums[1][2] - sums[1][0])
-
-    f = md_hom(slopes, {"i": cc, "j": cc}, f"{near} -> B[i,j]")
-    assert default(f.bind(np.empty((4100, 4100), np.float32), i=4096, j=4096), CAPS).private_tile[0] > 1
-
-
-def test_copies_leave_room_for_results_that_lie_apart() -> None:
-    """A tile of a product may take the second-level cache, and half of it where lanes of results are far apart."""
-    narrow = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
-    f = md_hom(np.multiply, {"k": cc, "l": cc, "j": cc, "m": pw("add")}, "A[l,m,j], B[k,m] -> C[j,k,l]")
-    h = canonical(stages(f.bind(x := np.empty((312, 312, 312), np.float32), x[0]))[0].mdhom)
-    together, taken = AccessPattern(h).contiguous_output, dict[bool, list[int]]()
-    for s in islice(cpu_candidates(h, narrow), 2000):
-        taken.setdefault(s.vector_dim in together, []).append(local_memory(h, s, narrow))
-    assert 128 << 10 < max(taken[False]) <= 256 << 10 < max(taken[True]) <= 512 << 10
-    assert 256 << 10 < local_memory(h, default(h, narrow), narrow) <= 512 << 10
-
-
-@pytest.mark.parametrize(
-    ("shape", "written", "left"),
-    [
-        ((512, 1024, 512), True, False),  # 2^28 points
-        ((512, 1024, 511), False, True),
-        ((2, 2048, 1 << 16), True, True),  # register tiles of 2, 4, 8 and 12 vectors
-        ((1100, 1000, 511), True, True),  # local tiles of 511 terms, and of multiples of 8
-    ],
-)
-def test_long_sums_with_eight_terms_written_out_come_before_those_without(
-    shape: tuple[int, int, int], written: bool, left: bool
-) -> None:
-    narrow = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
-    m, n, k = shape
-    arrays = [np.broadcast_to(np.float32(0), of) for of in ((m, k), (k, n))]
-    f = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(*arrays)
-    (terms,) = (h := canonical(stages(f)[0].mdhom)).combined
-    found = [*cpu_candidates(h, narrow)]
-    pairs = [(s, after) for s, after in pairwise(found) if s.private_tile[terms] == 8]
-    assert all(s.at(terms, private_tile=1) == after for s, after in pairs)
-    copied = {s for s in found if any(s.local_copies) and s.vector_dim != terms and s.private_tile[terms] == 1}
-    many = {s for s in copied if prod(s.private_tile) // s.vector_width >= 8 and s.local_tile[terms] % 8 == 0}
-    assert {after for _, after in pairs} == (many if m * n * k >= 1 << 28 else set())
-    assert (bool(pairs), len(copied) > len(pairs)) == (written, left)
 
 
 def test_json_keeps_the_second_schedule() -> None:

@@ -161,7 +161,10 @@ def unsupported(arrays: Sequence[NDArray], *dtypes: np.dtype[Any] | None) -> str
 
 
 def exact_type(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
-    """Give a type that a call names: long for long long, which equals it in a key, but is not the same."""
+    """Give a type that a call names; TypeError for one of another byte order.
+
+    It is long for long long, which equals it in a key, but is not the same.
+    """
     if dtype is None:
         return None
     wanted = np.dtype(dtype)

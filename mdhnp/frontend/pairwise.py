@@ -23,6 +23,8 @@ _Product = Callable[[Terms, str, Sequence[Array]], MdHom]
 
 #: Operands up to which two methods search paths; those of a step that others were joined to, at most.
 _SEARCHED, _TOGETHER = 8, 8
+#: What an operation of two operands that share labels counts, and a twentieth more of two that share none.
+_SHARING, _APART = 20, 21
 
 
 def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
@@ -133,9 +135,8 @@ def _of_three(shared: Sequence[set[str]], output: set[str], sizes: Mapping[str, 
         last = kept | shared[other]
         each = ((first, first != kept), (last, last != output))
         a, b = (shared[p] for p in pair)
-        return sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each]) * (
-            21 if a and b and a.isdisjoint(b) else 20
-        )
+        weight = _APART if a and b and a.isdisjoint(b) else _SHARING
+        return weight * sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each])
 
     return [min(((0, 1), (0, 2), (1, 2)), key=operations), (0, 1)]
 

@@ -1,10 +1,9 @@
 """How long schedules take on a CPU, one work-item a work-group, before anything is compiled.
 
 Counts what a schedule makes a core do, per private tile (vector operations, loads, dependent chains, registers), per
-local tile (copies, stores) and in all (memory traffic, uneven work-groups), and turns counts into
-seconds with the fitted numbers of a :class:`mdhnp.cost.Core`. Numbers without a name are cycles, or parts of a cache,
-and were fitted with those. It ranks batches, thousands in milliseconds; it does not predict seconds to better than a
-small factor.
+local tile (copies, stores) and in all (memory traffic, uneven work-groups), and turns counts into seconds with the
+fitted numbers of a :class:`mdhnp.cost.Core`. Numbers without a name are cycles, or parts of a cache, and were fitted
+with those. It ranks batches, thousands in milliseconds; it predicts no seconds to better than a small factor.
 """
 
 from collections.abc import Iterable, Sequence

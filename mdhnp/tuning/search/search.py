@@ -1,11 +1,11 @@
 """The search for a good schedule: asks for measurements, is told times, and never measures itself.
 
-A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule, on CPUs
-the best of each kind of candidates for it, and the first of a diverse shortlist are measured, and of schedules with
-matrix instructions the first of a pool. Then two ridge
-regressions on log(time ÷ model), one of each kind, learn what the models miss, and choose among the rest of both and
-neighbours of the best. Variants of the best, in what is derived from sizes (`variants.py`), take turns with these:
-each kind of change comes the more often the more of its proposals were the fastest so far.
+A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule, on CPUs the best
+of each kind of candidates for it, and the first of a diverse shortlist are measured, and of schedules with matrix
+instructions the first of a pool. Then two ridge regressions on log(time ÷ model), one of each kind, learn what the
+models miss, and choose among the rest of both and neighbours of the best. Variants of the best, in what is derived from
+sizes (`variants.py`), take turns with these: each kind of change comes the more often the more of its proposals were
+the fastest so far.
 Any object with `ask` and `tell` can take its place.
 """
 
