@@ -31,6 +31,7 @@ from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.search.search import _DOUBTED, Search, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
+from mdhnp.tuning.search.variants import distinct
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, 1 << 32)
 GPU = replace(
@@ -105,7 +106,7 @@ def test_search_tries_each_kind_that_the_model_doubts_first():
     f = md_hom(np.multiply, {**dict.fromkeys("ijk", cc), "l": pw("add")}, "A[k,i,l], B[l,j] -> C[i,j,k]")
     contraction = canonical(f.bind(np.ones((64, 64, 72), np.float32), np.ones((72, 24), np.float32)))
     for one, dims in ((contraction, {1, 2}), (gemm(16, 1000, 2048), {1})):
-        access, batch = AccessPattern(one), cpu_batch(AccessPattern(one), CAPS)
+        access, batch = AccessPattern(one), cpu_batch(one, CAPS)
         times = seconds(access, batch, CAPS)
         near = np.flatnonzero(times <= _DOUBTED * times.min())
         kinds = {(int(batch.vector_dim[n]), *batch.packed[n].tolist()) for n in near}
@@ -117,13 +118,33 @@ def test_search_tries_each_kind_that_the_model_doubts_first():
 
 
 def test_search_ends_where_there_is_nothing_to_choose():
-    for h in (gemm(1, 1, 1), gemm(2, 1, 1)):
+    for h in (gemm(1, 1, 1), gemm(2, 1, 1), gemm(2, 2, 1)):
         search, asked = Search(h, CAPS, default(h, CAPS)), []
         while (s := search.ask()) is not None and len(asked) < 500:
             asked.append(s)
             search.tell(s, 1e-6)
         assert 1 <= len(asked) < 500
         assert len(set(asked)) == len(asked)
+        access = AccessPattern(h)
+        samples, kernels = sample(access, CAPS, 2000, np.random.default_rng(9)), {distinct(h, s) for s in asked}
+        found = {schedule(access, samples, row, CAPS) for row in range(len(samples) if h.rank else 0)}
+        assert all(distinct(h, s) in kernels for s in found if is_legal(h, s, CAPS))
+        assert search.ask() is None
+
+
+def test_search_goes_on_where_all_neighbours_of_the_best_were_asked():
+    """Those asked first stay the best, but for register tiles that differ from each of them in two dimensions."""
+    f = md_hom(lambda x: x + 1, {"i": cc, "j": cc}, "x[j,i] -> y[i,j]")
+    h = canonical(f.bind(np.ones((8, 12), np.float32)))
+    search, planted, asked = Search(h, CAPS, default(h, CAPS)), (5, 5), []
+    while not asked or asked[-1].private_tile != planted:
+        s = search.ask()
+        assert s is not None
+        search.tell(s, 1e-6 if s.private_tile == planted else 1e-3 + 1e-6 * len(asked))
+        asked.append(s)
+    *others, best = asked
+    assert best == search.finalists(1)[0]
+    assert all(m != n for s in others[:5] for m, n in zip(s.private_tile, planted, strict=True))
 
 
 def test_search_is_reproducible_by_its_seed():

@@ -50,6 +50,11 @@ class Batch:
     def take(self, rows: Any) -> Self:
         return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
 
+    def distinct(self) -> Self:
+        """The rows without those that are equal to an earlier one."""
+        columns = np.column_stack([getattr(self, f.name) for f in fields(self)])
+        return self.take(np.sort(np.unique(columns, axis=0, return_index=True)[1]))
+
     def numbers(self, row: int) -> dict[str, Any]:
         """The fields of a schedule that a row gives."""
         sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in SIZES}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations, product
 from math import prod
 
@@ -40,13 +41,15 @@ _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield legal schedules as the cost model ranks them; the last one is the fallback."""
     access = AccessPattern(h)
-    found = _scans(access, caps) if h.dims("ps") else _by_model(access, cpu_batch(access, caps), caps)
+    found = _scans(access, caps) if h.dims("ps") else _by_model(access, cpu_batch(h, caps), caps)
     yield from (s for s in found if is_legal(h, s, caps))
     yield fallback(h)
 
 
-def cpu_batch(access: AccessPattern, caps: DeviceCaps) -> Batch:
+@lru_cache(maxsize=1)  # a search's default schedule and first candidates are of one
+def cpu_batch(h: MdHom, caps: DeviceCaps) -> Batch:
     """Return what schedules without scans are chosen from, in no order: register tiles, copies, tiles, work-groups."""
+    access = AccessPattern(h)
     return _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
 
 

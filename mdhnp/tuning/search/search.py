@@ -5,7 +5,7 @@ of each kind of candidates for it, and the first of a diverse shortlist are meas
 instructions the first of a pool. Then two ridge regressions on log(time ÷ model), one of each kind, learn what the
 models miss, and choose among the rest of both and neighbours of the best. Variants of the best, in what is derived from
 sizes (`variants.py`), take turns with these: each kind of change comes the more often the more of its proposals were
-the fastest so far.
+the fastest so far. Where all of these were asked for, a new shortlist is drawn, until a draw has nothing new.
 Any object with `ask` and `tell` can take its place.
 """
 
@@ -99,6 +99,7 @@ class Search(Told):
         #: and the regression know of them: the logarithm of the time that is expected, and features.
         self._pool, self._widened = dict.fromkeys(pool), set[Schedule]()
         self._rows: dict[Schedule, tuple[float, list[float]]] = {}
+        self._usual: dict[Schedule, Schedule] = {}
         shortlist = [s for s in self._shortlist() if s != start]
         few = _FIRST[caps.kind]
         first = [start, *known, *pool[:few], *plain, *self._of_each_kind(), *shortlist[:few]]
@@ -147,27 +148,27 @@ class Search(Told):
         return distinct(self._h, s) not in self._asked
 
     def _shortlist(self) -> list[Schedule]:
-        """The samples the model likes best, at most two of a kind."""
+        """New samples that are expected to be the fastest, at most two of a kind; of what is fused all there are."""
         if not self._h.rank:  # one point: nothing to choose
             return []
         if self._listed is not None:
-            return self._listed
-        return self._liked(sample(self._access, self._caps, _SAMPLES, self._rng), _kind, 2)
+            return [*filter(self._is_new, self._listed)]
+        return self._liked(sample(self._access, self._caps, _SAMPLES, self._rng).distinct(), _kind, 2)
 
     def _of_each_kind(self) -> list[Schedule]:
         """On CPUs, what the model likes best of each dimension of vectors and choice of copies, but what is far off."""
-        h = self._h
-        if self._caps.kind == "gpu" or self._listed is not None or not h.rank or h.last.dims("ps"):
+        h = self._h.last
+        if self._caps.kind == "gpu" or self._listed is not None or not h.rank or h.dims("ps"):
             return []
-        return self._liked(cpu_batch(self._access, self._caps), _coarse_kind, 1, _DOUBTED)
+        return self._liked(cpu_batch(h, self._caps), _coarse_kind, 1, _DOUBTED)
 
     def _liked(
         self, batch: Batch, kind_of: Callable[[Batch, int], object], each: int, most: float = inf
     ) -> list[Schedule]:
-        """Legal schedules that the model likes best, so many of each kind; it takes none for `most` times as slow."""
+        """New legal schedules, the fastest by estimate, so many of each kind; none that takes `most` times as long."""
         counts: dict[object, int] = {}
         found: dict[Schedule, None] = {}
-        times = seconds(self._access, batch, self._caps)
+        times = np.exp(self._predict(batch))
         limit = most * times.min(initial=inf)
         for row in map(int, np.argsort(times, kind="stable")):
             if len(found) == _SHORTLIST or times[row] > limit:
@@ -175,7 +176,7 @@ class Search(Told):
             kind = kind_of(batch, row)
             if counts.get(kind, 0) < each:
                 candidate = schedule(self._access, batch, row, self._caps)
-                if candidate not in found and is_legal(self._h, candidate, self._caps):
+                if candidate not in found and self._is_new(candidate) and is_legal(self._h, candidate, self._caps):
                     counts[kind] = counts.get(kind, 0) + 1
                     found[candidate] = None
         return list(found)
@@ -193,7 +194,10 @@ class Search(Told):
             if found is not None:
                 self._kind_of[found] = kind
                 return found
-        return None
+        # All neighbours of the best were asked: what lies farther off, or beside others, is left.
+        self._widen([s for s in ranked if s.atom])
+        self._rest = self._shortlist()
+        return self._of_other_sizes(ranked)
 
     def _varied(self, kind: str, parents: Sequence[Schedule]) -> Schedule | None:
         each = (variants(self._h, s, self._caps, kind, self._rng) for s in parents)
@@ -237,7 +241,9 @@ class Search(Told):
 
     def _derived(self, s: Schedule) -> Schedule:
         """The schedule of the same sizes and copies in which all else is derived from these."""
-        return schedule(self._access, Batch.of([s]), 0, self._caps)
+        if s not in self._usual:  # each proposal asks for that of all measured ones
+            self._usual[s] = schedule(self._access, Batch.of([s]), 0, self._caps)
+        return self._usual[s]
 
     def _beside(self, parents: list[Schedule]) -> Batch:
         """What is left of the shortlist, then neighbours of schedules without matrix instructions."""
@@ -248,7 +254,7 @@ class Search(Told):
 
     def _measured(self, *, matrices: bool) -> tuple[list[Schedule], list[float]]:
         """Schedules with matrix instructions, or all others, that were told, and their times: of variants the best."""
-        worst, fastest = max(t for t in self._times.values() if t is not None), dict[Schedule, float]()
+        worst, fastest = max([t for t in self._times.values() if t is not None], default=0.0), dict[Schedule, float]()
         for s, t in self._times.items():
             if bool(s.atom) == matrices:
                 one, time = s if matrices else self._derived(s), _FAILURE * worst if t is None else t
