@@ -4,11 +4,12 @@ A test that takes the fixture `device` runs once for each OpenCL device present,
 count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
 
-Tests marked as slow run with `--long` only. Of tests of as many cases as there are devices, and those marked as taking
-`turns`, each case runs on one device: the cases are dealt as `SHARES` says, so that each device gets one of them at
-least. A test that takes no device finds the runtime first that its name draws, as often as `SHARES` says; GPUs come
-before the CPU's, unless `--device` is given. With `--long` each case runs on each device, and each test that takes none
-runs once for each, which it finds first.
+A plain run takes a part of the tests, the same one each time and on each machine, since names decide. Of a test that
+takes a device, or is marked as `drawn`, so many cases are drawn as `drawn` says, and each runs on one device, as often
+as `SHARES` says; of those marked as `whole` every case runs, and every device gets one of them at least. A test that
+takes no device finds the runtime first that its name draws, as often as `SHARES` says; GPUs come before the CPU's,
+unless `--device` is given. With `--long` each case runs on each device, each test that takes none runs once for each,
+which it finds first, and those marked as slow run, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -59,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         help="run device tests only on devices whose runtime, platform or name contains SUBSTRING (any case)",
     )
-    parser.addoption("--long", action="store_true", help="run the tests marked as slow, too")
+    parser.addoption("--long", action="store_true", help="run every case, on each device, and the slow ones")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/* anew instead of comparing")
     parser.addoption("--write-texts", metavar="DIR", help="write the texts that test_texts.py compares hashes of")
 
@@ -72,32 +74,41 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
         left = {item for item in items if item.get_closest_marker("slow")}
-        left |= _without_their_turn([item for item in items if item not in left], config.getoption("--device"))
+        left |= _left_out([item for item in items if item not in left], config.getoption("--device"))
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 
 
-def _without_their_turn(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
-    """Give the cases that take turns on devices other than theirs."""
+def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
+    """Give the cases that are not drawn, and those drawn on devices other than theirs."""
     tests = defaultdict[str, defaultdict[str, dict[str, pytest.Item]]](lambda: defaultdict(dict))
     for item in items:
         called = getattr(item, "callspec", None)
-        if called is not None and "device" in called.params:
-            names = chosen_devices(substring)
-            name = next(name for name, device in names.items() if device is called.params["device"])
+        if called is not None:
+            taken = called.params.get("device")
+            names = chosen_devices(substring) if taken else {}
+            name = next((name for name, device in names.items() if device is taken), "")
             # By the case's name: pytest's numbers of stacked parameters and of devices differ from version to version.
             cases = tests[item.nodeid.partition("[")[0]][called.id.replace(name, "")]
             assert name not in cases, f"{item.nodeid}: two cases of one name, but for the device's in it"
             cases[name] = item
     left = set()
     for test, cases in tests.items():
-        one = next(iter(next(iter(cases.values())).values()))
-        enough = len(cases) >= len(names)
-        if enough or one.get_closest_marker("turns"):
-            for place, case in enumerate(sorted(cases, key=mixed), start=0 if enough else mixed(test)):
-                dealt = turn(place, substring)
-                left |= {item for name, item in cases[case].items() if name != dealt}
+        found = next(iter(cases.values()))
+        one, takes_device, enough = next(iter(found.values())), "" not in found, len(cases) >= len(found)
+        whole = one.get_closest_marker("whole") or not (takes_device or one.get_closest_marker("drawn"))
+        for place, case in enumerate(sorted(cases, key=mixed)):
+            if not whole and place >= drawn(len(cases)):
+                left |= {*cases[case].values()}
+            elif takes_device and (enough or not whole):
+                dealt = turn(place if enough else mixed(test), substring)
+                left |= {item for name, item in cases[case].items() if name != dealt and dealt in cases[case]}
     return left
+
+
+def drawn(cases: int) -> int:
+    """Give how many of a test's cases a plain run takes: all of up to nine, thirty of a hundred."""
+    return ceil(3 * sqrt(cases))
 
 
 def turn(place: int, substring: str) -> str:

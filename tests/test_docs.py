@@ -18,6 +18,8 @@ import mdhnp
 import mdhnp.mdh
 from mdhnp.runtime.devices import Device
 
+pytestmark = pytest.mark.whole
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))

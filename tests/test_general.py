@@ -86,6 +86,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
     return drawn, resized(program, first.mdhom, s)
 
 
+@pytest.mark.whole
 def test_every_general_kernel_gives_the_definition_s_result(device: Device) -> None:
     @share(device, 60)
     @given(programs())

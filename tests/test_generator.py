@@ -60,6 +60,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
         return drawn, generate(steps, used, on, following)
 
 
+@pytest.mark.whole
 def test_every_schedule_gives_the_definition_s_result(device: Device) -> None:
     @share(device, 150)
     @given(programs())

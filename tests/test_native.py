@@ -15,6 +15,8 @@ from mdhnp import native
 from mdhnp.calls import store
 from mdhnp.runtime.devices import Device
 
+pytestmark = pytest.mark.whole
+
 compiled = pytest.mark.skipif(native.Launcher is None, reason="the package was installed without a C compiler")
 
 

@@ -133,24 +133,21 @@ class Expression:
         return str(self.inner)
 
 
-def by_few_cases(test: Any, which: int) -> None:
-    """Have the cases with other paths than `PATHS` take part with `--long` only, and of the others all but few.
+def by_few_cases(test: Any) -> None:
+    """Have the cases with other paths than `PATHS` take part with `--long` only, and of the others some are drawn.
 
-    Of cases of one argument all are left; of two, every other one, so that any two values meet in tests of the same
-    computations for which `which` is 0 and 1; of three or more, those in which any two values meet.
+    Of three arguments or more, they are drawn of those in which any two values meet.
     """
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     names = [name.strip() for mark in marks for name in mark.args[0].split(",")]
     looked_at = [[v for v in mark.args[1] if mark.args[0] != "optimize" or v in PATHS] for mark in marks]
     few = meeting([len(values) for values in looked_at])
-    if len(marks) == 2:
-        few = [case for case in few if sum(case) % 2 == which]
     taken = [[values[n] for n, values in zip(case, looked_at, strict=True)] for case in few]
     cases = []
     for chosen in product(*(mark.args[1] for mark in marks)):
         values = [v for value, mark in zip(chosen, marks, strict=True) for v in _values(value, mark)]
         cases.append(pytest.param(*values, marks=[] if [*chosen] in taken else pytest.mark.slow))
-    test.pytestmark = [m for m in test.pytestmark if m.name != "parametrize"]
+    test.pytestmark = [pytest.mark.drawn.mark, *(m for m in test.pytestmark if m.name != "parametrize")]
     pytest.mark.parametrize(names, cases)(test)
 
 
@@ -173,7 +170,7 @@ for module_name in ("test_contract", "test_input"):
     globals().update({f"{module_name}_{n[5:]}": f for n, f in vars(loaded).items() if n.startswith("test_")})
     for name, test in vars(loaded).items():
         if name.startswith("test_") and hasattr(test, "pytestmark"):
-            by_few_cases(test, which=name == "test_compare_greek")
+            by_few_cases(test)
 
 for found in (*vars(TestEinsum).values(), *list(globals().values())):
     if getattr(found, "__name__", "") in SLOW:

@@ -51,6 +51,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "name",
     [

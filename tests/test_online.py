@@ -75,6 +75,7 @@ def _run(h: Rows, arrays: list[Any], s: Schedule) -> tuple[Any, set[bool]]:
     return output, truths[-1] if truths else set()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("options", ["plain", "causal", "mask", "bias, causal"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_values(shape: str, options: str) -> None:

@@ -22,6 +22,8 @@ from mdhnp.runtime.programs import build
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.tuning.processes import Servant
 
+pytestmark = pytest.mark.whole
+
 
 def test_every_call_gives_the_same_objects() -> None:
     assert devices()

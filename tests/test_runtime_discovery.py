@@ -14,6 +14,8 @@ import mdhnp.runtime.devices as listing
 from mdhnp.runtime import discovery
 from mdhnp.runtime.devices import NoDeviceError, find_device
 
+pytestmark = pytest.mark.whole
+
 
 def test_no_device_at_all_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdhnp.runtime.devices._listed", tuple)

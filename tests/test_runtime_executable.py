@@ -25,6 +25,8 @@ from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, SystemMemory
 from mdhnp.runtime.pending import LaunchError
 from mdhnp.runtime.programs import BuildError
 
+pytestmark = pytest.mark.whole
+
 Array = NDArray[np.float32]
 #: clEnqueueNDRangeKernel's type, as far as it matters: numbers and addresses.
 ENQUEUE = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 9)

@@ -13,6 +13,8 @@ import mdhnp
 from mdhnp.runtime import pending, pinned, transfers
 from mdhnp.runtime.devices import Device
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(params=["compiled", "in Python"])
 def where(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:

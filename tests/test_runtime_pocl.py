@@ -16,6 +16,8 @@ from mdhnp.runtime.devices import Device, NoDeviceError, find_device, refused
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import Layout
 
+pytestmark = pytest.mark.whole
+
 
 def pocl(version: str) -> Any:
     platform = SimpleNamespace(name="Portable Computing Language ")

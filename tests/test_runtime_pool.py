@@ -18,6 +18,8 @@ from mdhnp.runtime import pool as pools
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pool import Pool, size_class
 
+pytestmark = pytest.mark.whole
+
 MB = 1024**2
 
 

@@ -14,7 +14,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.tuning.cache.database import Database
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs POSIX")
+pytestmark = [pytest.mark.whole, pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs POSIX")]
 KEY, CODE = "0123", b"code"
 
 

@@ -16,7 +16,7 @@ from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError, build
 
-pytestmark = pytest.mark.usefixtures("binaries_on_disk")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("binaries_on_disk")]
 
 
 @pytest.fixture(autouse=True)

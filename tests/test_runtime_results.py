@@ -31,7 +31,10 @@ N = LARGE // 4 + 1000
 F32 = np.dtype(np.float32)
 PAGE = 2 * 1024**2
 
-pytestmark = pytest.mark.skipif(not results._OFFERED, reason="the system cannot mark memory as free")
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.skipif(not results._OFFERED, reason="the system cannot mark memory as free"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -179,6 +179,7 @@ def pairs(draw: Any) -> list[Array]:
             for n, m in ((2, 5), (5, 3))]  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["log", "argmin"])
 def test_infinities_nan_and_ties(device: Device, name: str) -> None:
     ring = RINGS[name]
