@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice, pairwise, permutations, product
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.check import local_memory
 from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.default import default
+from mdhnp.schedule.schedule import Schedule
 
 #: As of an EPYC (Zen 3).
 NARROW = replace(CAPS, vector_bytes=32, registers=16, l1=32 << 10, l2=512 << 10, local_memory=512 << 10)
@@ -51,10 +52,10 @@ def test_copies_leave_room_for_results_that_lie_apart() -> None:
         ((512, 1024, 512), True, False),  # 2^28 points
         ((512, 1024, 511), False, True),
         ((2, 2048, 1 << 16), True, True),  # register tiles of 2, 4, 8 and 12 vectors
-        ((1100, 1000, 511), True, True),  # local tiles of 511 terms, and of multiples of 8
+        ((1100, 1000, 511), True, True),  # local tiles of 511 terms, and of multiples of 4
     ],
 )
-def test_long_sums_with_eight_terms_written_out_come_before_those_without(
+def test_long_sums_with_four_terms_written_out_come_before_those_without(
     shape: tuple[int, int, int], written: bool, left: bool
 ) -> None:
     m, n, k = shape
@@ -62,9 +63,48 @@ def test_long_sums_with_eight_terms_written_out_come_before_those_without(
     f = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]").bind(*arrays)
     (terms,) = (h := canonical(stages(f)[0].mdhom)).combined
     found = [*cpu_candidates(h, NARROW)]
-    pairs = [(s, after) for s, after in pairwise(found) if s.private_tile[terms] == 8]
+    pairs = [(s, after) for s, after in pairwise(found) if s.private_tile[terms] == 4]
     assert all(s.at(terms, private_tile=1) == after for s, after in pairs)
     copied = {s for s in found if any(s.local_copies) and s.vector_dim != terms and s.private_tile[terms] == 1}
-    many = {s for s in copied if prod(s.private_tile) // s.vector_width >= 8 and s.local_tile[terms] % 8 == 0}
+    many = {s for s in copied if prod(s.private_tile) // s.vector_width >= 8 and s.local_tile[terms] % 4 == 0}
     assert {after for _, after in pairs} == (many if m * n * k >= 1 << 28 else set())
     assert (bool(pairs), len(copied) > len(pairs)) == (written, left)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("ik,kj->ij", ((1000, 700), (700, 900))),
+        ("lim,kmj->ijkl", ((384, 16, 24), (16, 24, 384))),  # vectors of two dimensions, rows of two
+        ("jl,ilk->ijk", ((72, 72), (500, 72, 72))),  # no dimension that both have
+        ("bik,bkj->bij", ((20, 300, 300), (20, 300, 300))),
+    ],
+)
+def test_as_few_operands_as_can_be_wait_in_registers(
+    subscripts: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    operands, output = subscripts.split("->")
+    one, other = operands.split(",")
+    dims = {d: cc if d in output else pw("add") for d in dict.fromkeys(output + one + other)}
+    f = md_hom(np.multiply, dims, f"A[{','.join(one)}], B[{','.join(other)}] -> C[{','.join(output)}]")
+    h = canonical(stages(f.bind(*[np.broadcast_to(np.float32(0), shape) for shape in shapes]))[0].mdhom)
+    access = AccessPattern(h)
+    several = 0
+    for s in islice(cpu_candidates(h, NARROW), 200):
+        orders = [(*access.combined, *order) for order in permutations(access.kept)]
+        most = [_most_waiting(access, s, order) for order in orders]
+        assert _most_waiting(access, s, s.private_order) == min(most)
+        several += max(most) > min(most)
+    assert several > 20
+
+
+def _most_waiting(access: AccessPattern, s: Schedule, order: tuple[int, ...]) -> int:
+    """Give how many elements or vectors of both operands wait at the same time for points of a register tile."""
+    counts = [s.private_tile[d] // (s.vector_width if d == s.vector_dim else 1) for d in order if d in access.kept]
+    kept = [d for d in order if d in access.kept]
+    used = dict[tuple[int, tuple[int, ...]], list[int]]()
+    for number, point in enumerate(product(*map(range, counts))):
+        for n, moved in enumerate(access.depends):
+            key = n, tuple(x for d, x in zip(kept, point, strict=True) if d in moved)
+            used.setdefault(key, []).append(number)
+    return max(sum(uses[0] <= number <= uses[-1] for uses in used.values()) for number in range(prod(counts)))

@@ -28,10 +28,10 @@ _AVX2_BYTES, _FULL_TILE = 32, (3, 4)
 _SHARED = 64
 #: Terms of a sum that are written out, and of sums of which some are: fitted to convolutions of 1 to 64 channels.
 _WRITTEN_OUT, _TERMS = 32, 128
-#: Terms of each sum that are written out in products of so many points, where so many sums are independent. They took
-#: 0.93 of the time of single ones (four: 0.96) on an EPYC (Zen 3), 0.90 on a Xeon with AVX-512: 1024³ and 2048³. Of
-#: contractions one of eleven took longer on the EPYC (1.05), two of nine on the Xeon (1.03, 1.10).
-_AT_ONCE, _LARGE, _INDEPENDENT = 8, 1 << 28, 8
+#: Terms of each sum that are written out in products of so many points, where so many sums are independent: 1024³ and
+#: 2048³ took 0.90 to 0.96 of the time of single ones (EPYC, Zen 3, and a Xeon with AVX-512). With eight of them Intel's
+#: compiler runs out of registers in some tiles, those of five rows and two vectors say, which took 2.3 times as long.
+_AT_ONCE, _LARGE, _INDEPENDENT = 4, 1 << 28, 8
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
 #: Register tiles (half of them of any dimension of vectors) and schedules that are kept, sizes of local tiles of each.
@@ -338,11 +338,31 @@ def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
         results=RESULTS[results],
         global_order=order,
         local_order=access.loop_order,
-        private_order=access.loop_order if access.h.dims("ps") else (*access.combined, *access.kept),
+        private_order=_private_order(access, *layout, numbers["vector_width"]),
         group_order=order[::-1],
         item_order=access.loop_order[::-1],
         combine_on="local" if results == PRIVATE and access.h.dims("pw") else "global",
     )
+
+
+def _private_order(
+    access: AccessPattern, private_tile: Sequence[int], vector_dim: int, vector_width: int
+) -> tuple[int, ...]:
+    """Loop order over the points of a register tile: reductions, and the operand with the fewest loads innermost.
+
+    All of its loads wait in registers for each one of the other's, which compilers leave in the order of the text.
+    Contractions whose registers did not hold the other's took 1.1 to 1.7 times as long (EPYC, Zen 3).
+    """
+    if access.h.dims("ps"):
+        return access.loop_order
+
+    def loads(dims: frozenset[int]) -> tuple[int, bool]:
+        each = [private_tile[d] // (vector_width if d == vector_dim else 1) for d in dims if d in access.kept]
+        return prod(each), vector_dim not in dims
+
+    shared = frozenset(access.kept).intersection(*access.depends)
+    own = min(access.depends, key=loads, default=shared) - shared if access.combined else frozenset[int]()
+    return (*access.combined, *sorted(access.kept, key=lambda d: (d in own, d in own and d == vector_dim)))
 
 
 def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
