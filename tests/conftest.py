@@ -107,8 +107,8 @@ def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
 
 
 def drawn(cases: int) -> int:
-    """Give how many of a test's cases a plain run takes: all of up to nine, thirty of a hundred."""
-    return ceil(3 * sqrt(cases))
+    """Give how many of a test's cases a plain run takes: all of up to four, twenty of a hundred."""
+    return ceil(2 * sqrt(cases))
 
 
 def turn(place: int, substring: str) -> str:

@@ -97,6 +97,7 @@ def test_values(shape: str, options: str) -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=5e-6)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("shape", "atom", "causal"),
     pairwise(
@@ -121,6 +122,7 @@ def test_values_of_float16(shape: Any, atom: str, causal: bool) -> None:
     np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-3)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("which", "value", "again"),
     [
@@ -140,6 +142,7 @@ def test_numbers_whose_parts_are_not_they_are_multiplied_again(which: int, value
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=5e-6)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("which", "factor", "again"),
     [
