@@ -4,11 +4,9 @@ Takes MDHs, gives functions of their inputs: for sums of products `dot`, `matmul
 scans ufuncs (`ufuncs.py`). It must not know devices.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
 from math import inf, prod
 from os import cpu_count
 from string import ascii_letters
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.ufuncs import FAST, by_ufuncs, einsum, grouped, suits_einsum
-from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
+from mdhnp.cost import NumpyWork, first_pair, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.mdh.views import row_major
@@ -179,15 +177,9 @@ def _in_pairs(h: _Product) -> NumpyFunction:
     terms, extents, steps = h.terms.split(","), h.extents, list[tuple[int, int, NumpyFunction]]()
     room = max([prod(v.shape) for v in (*h.inputs, h.result)])
     while len(terms) > 2 and h.points >= _SUMMED_FIRST:
-        having = Counter([n for term in terms for n in {*term}])
-        points, each = prod([extents[n] for n in {*having, *h.output}]), list[tuple[bool, int, int, int, str]]()
-        for a, b in combinations(range(len(terms)), 2):
-            both = dict.fromkeys(terms[a] + terms[b])
-            made = [n for n in both if n in h.output or having[n] > (n in terms[a]) + (n in terms[b])]
-            walked = prod([extents[n] for n in both if n in made or (n in terms[a] and n in terms[b])])
-            after = points // prod([extents[n] for n in both if n not in made])
-            each.append(({*terms[a]}.isdisjoint(terms[b]), walked + after, a, b, "".join(made)))
-        *_, a, b, product = min(each)
+        a, b = first_pair(terms, h.output, extents)
+        others = "".join([term for n, term in enumerate(terms) if n not in (a, b)])
+        product = "".join(dict.fromkeys([n for n in terms[a] + terms[b] if n in h.output or n in others]))
         if prod([extents[n] for n in product]) > min(room, h.points - 1):
             break
         steps.append((a, b, _best(h.of([terms[a], terms[b]], product))))

@@ -11,6 +11,7 @@ from mdhnp.cost.work import (
     NumpyWork,
     Work,
     bytes_read,
+    first_pair,
     numpy_seconds,
     operation_count,
     passes,
@@ -22,6 +23,6 @@ from mdhnp.cost.work import (
 
 __all__ = [
     "INSTRUCTION", "ChainCost", "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work",
-    "bytes_read", "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy", "weighed", "weight",
-    "weights", "work",
+    "bytes_read", "first_pair", "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy",
+    "weighed", "weight", "weights", "work",
 ]  # fmt: skip

@@ -4,7 +4,10 @@ Operations are counted in simple ones of vectors, by one table of weights. Secon
 by kernels and by NumPy; what a known schedule makes of work the models in `schedule/` say.
 """
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
@@ -30,6 +33,8 @@ _BORDER = 128
 #: Simple operations that take as long as a pass of a NumPy ufunc over an element takes besides: by NumPy 2.4 on the
 #: same core, on arrays in its caches, remainders take 50 times as long as additions, `exp` 3 times.
 _PASS = 4
+#: What an operation of two operands that share labels counts, and a twentieth more of two that share none.
+_SHARING, _APART = 20, 21
 #: Multiply-adds up to which OpenBLAS uses one thread.
 _ONE_THREAD = 1 << 20
 #: Bytes of operands and results that a core's caches hold.
@@ -170,3 +175,26 @@ def numpy_seconds(work: NumpyWork, rates: NumpyRates) -> tuple[float, float]:
     floor = max(multiplied / fastest, max(work.moved - _CACHED, 0) / rates.memory)
     reading = work.moved / (rates.cache if work.moved <= _CORE_CACHES else rates.memory)
     return rates.call + max(multiplying, reading) + waiting, rates.call + floor
+
+
+def first_pair(terms: Sequence[str], output: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return which two of several operands to multiply first: with the others at once, that is the fewest operations.
+
+    Two that have labels, but none in common, come first only where that saves more than a twentieth: what was
+    multiplied by a vector is then multiplied by a stack of them.
+    """
+    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
+    having = Counter([label for term in terms for label in {*term}])
+    shared = [{label for label in term if label in output or having[label] > 1} for term in terms]
+
+    def operations(pair: tuple[int, int]) -> int:
+        """Count multiplications, and additions where labels are summed over."""
+        a, b = (shared[n] for n in pair)
+        others = {*output}.union(*[shared[n] for n in range(len(terms)) if n not in pair])
+        first, kept = a | b, (a | b) & others
+        last = kept.union(others)
+        each = ((first, first != kept), (last, last != {*output}))
+        weight = _APART if a and b and a.isdisjoint(b) else _SHARING
+        return weight * sum([prod([sizes[label] for label in labels]) * (1 + sums) for labels, sums in each])
+
+    return min(combinations(range(len(terms)), 2), key=operations)

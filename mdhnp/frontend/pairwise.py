@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.cost import first_pair
 from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.map_reduce import convert, pointwise
 from mdhnp.mdh import Graph, MdHom, Step
@@ -23,8 +24,6 @@ _Product = Callable[[Terms, str, Sequence[Array]], MdHom]
 
 #: Operands up to which two methods search paths; those of a step that others were joined to, at most.
 _SEARCHED, _TOGETHER = 8, 8
-#: What an operation of two operands that share labels counts, and a twentieth more of two that share none.
-_SHARING, _APART = 20, 21
 
 
 def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
@@ -105,40 +104,19 @@ def contractions(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...],
 def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> Sequence[tuple[int, ...]]:
     """Give the path that a method of opt_einsum's finds; of its default the better one of two methods'."""
     name, limit = method if isinstance(method, tuple) else (method, None)
-    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
-    shared = ["".join([c for c in term if c in output or sum([c in t for t in terms]) > 1]) for term in terms]
     sizes = extents(terms, shapes)
     if len(terms) == 3 and name in (True, "auto") and limit is None:
-        return _of_three([{*own} for own in shared], {*output}, sizes)
-    import opt_einsum
+        return [first_pair(terms, output, sizes), (0, 1)]
+    import opt_einsum  # takes 25 ms
 
+    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
+    shared = ["".join([c for c in term if c in output or sum([c in t for t in terms]) > 1]) for term in terms]
     equation, rest = f"{','.join(shared)}->{output}", [tuple([sizes[c] for c in own]) for own in shared]
     # The default's search for up to 8 operands leaves out paths whose first steps take more operations or memory.
     names = (name, "dp") if name in (True, "auto") and limit is None and len(terms) <= _SEARCHED else (name,)
     found = [opt_einsum.contract_path(equation, *rest, shapes=True, optimize=n, memory_limit=limit) for n in names]
     path: Sequence[tuple[int, ...]] = min(found, key=lambda each: each[1].opt_cost)[0]
     return path
-
-
-def _of_three(shared: Sequence[set[str]], output: set[str], sizes: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
-    """Give the path of the fewest operations for three operands; opt_einsum, which does that, takes 25 ms to import.
-
-    Two that have labels, but none in common, are multiplied first only where that saves more than a twentieth: what
-    was multiplied by a vector is then multiplied by a stack of them.
-    """
-
-    def operations(pair: tuple[int, int]) -> int:
-        """Count multiplications, and additions where labels are summed over."""
-        (other,) = {0, 1, 2}.difference(pair)
-        first = shared[pair[0]] | shared[pair[1]]
-        kept = first & (output | shared[other])
-        last = kept | shared[other]
-        each = ((first, first != kept), (last, last != output))
-        a, b = (shared[p] for p in pair)
-        weight = _APART if a and b and a.isdisjoint(b) else _SHARING
-        return weight * sum([prod([sizes[c] for c in labels]) * (1 + sums) for labels, sums in each])
-
-    return [min(((0, 1), (0, 2), (1, 2)), key=operations), (0, 1)]
 
 
 def _joined(steps: Sequence[_Positions], given: int) -> tuple[_Positions, ...]:
