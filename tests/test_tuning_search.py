@@ -9,6 +9,8 @@ from math import log2, prod
 import numpy as np
 import pytest
 from chains import blurred
+from random_functions import Seeded
+from rows import random_rows
 from schedules import MATRICES
 
 from mdhnp.mdh import canonical, cc, md_hom, ps, pw
@@ -19,7 +21,7 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import check_second, is_legal
 from mdhnp.schedule.cpu import cpu_batch
-from mdhnp.schedule.default import default
+from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.general import adapt, moved
 from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
@@ -31,7 +33,7 @@ from mdhnp.tuning.cache.records import BestSchedule
 from mdhnp.tuning.lookup import key_of, similar, tuned_for
 from mdhnp.tuning.search.search import _DOUBTED, Search, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
-from mdhnp.tuning.search.variants import distinct
+from mdhnp.tuning.search.variants import FIELDS, distinct, variants
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, 1 << 32)
 GPU = replace(
@@ -145,6 +147,20 @@ def test_search_goes_on_where_all_neighbours_of_the_best_were_asked():
     *others, best = asked
     assert best == search.finalists(1)[0]
     assert all(m != n for s in others[:5] for m, n in zip(s.private_tile, planted, strict=True))
+
+
+def test_search_of_fused_steps_goes_on_beside_more_than_the_best():
+    """There are few schedules of rows, no samples; each of the variants asked for is of one that was measured."""
+    h = random_rows(Seeded(1), 64)[0]
+    search, asked = Search(h, CAPS, default(h, CAPS)), []
+    for n in range(50):
+        s = search.ask()
+        assert s is not None
+        search.tell(s, 1e-3 + 1e-6 * n)
+        asked.append(s)
+    assert len({distinct(h, s) for s in asked}) == len(asked)
+    beside = {v for s in asked[:5] for field in FIELDS for v in variants(h, s, CAPS, field, np.random.default_rng(0))}
+    assert {*asked} - beside - {*candidates(h, CAPS)}
 
 
 def test_search_is_reproducible_by_its_seed():

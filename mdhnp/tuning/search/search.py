@@ -10,7 +10,6 @@ Any object with `ask` and `tell` can take its place.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from math import inf, log, prod
 
 import numpy as np
@@ -100,6 +99,8 @@ class Search(Told):
         self._pool, self._widened = dict.fromkeys(pool), set[Schedule]()
         self._rows: dict[Schedule, tuple[float, list[float]]] = {}
         self._usual: dict[Schedule, Schedule] = {}
+        #: Of how many of the fastest variants and neighbours are asked for, and of which kinds they all were.
+        self._parents, self._spent = _PARENTS, set[tuple[str, Schedule]]()
         shortlist = [s for s in self._shortlist() if s != start]
         few = _FIRST[caps.kind]
         first = [start, *known, *pool[:few], *plain, *self._of_each_kind(), *shortlist[:few]]
@@ -190,18 +191,26 @@ class Search(Told):
         likely[0] *= _SIZES * len(FIELDS)
         for at in self._rng.choice(len(likely), len(likely), replace=False, p=likely / likely.sum()):
             kind = ("", *FIELDS)[at]
-            found = self._varied(kind, ranked[:_PARENTS]) if kind else self._of_other_sizes(ranked)
+            found = self._varied(kind, ranked[: self._parents]) if kind else self._of_other_sizes(ranked)
             if found is not None:
                 self._kind_of[found] = kind
                 return found
         # All neighbours of the best were asked: what lies farther off, or beside others, is left.
+        if self._listed is not None:
+            self._parents *= 2
+            return self._propose() if self._parents < 2 * len(ranked) else None
         self._widen([s for s in ranked if s.atom])
         self._rest = self._shortlist()
         return self._of_other_sizes(ranked)
 
     def _varied(self, kind: str, parents: Sequence[Schedule]) -> Schedule | None:
-        each = (variants(self._h, s, self._caps, kind, self._rng) for s in parents)
-        return next(filter(self._is_new, chain.from_iterable(each)), None)
+        for s in parents:
+            if (kind, s) not in self._spent:
+                each = variants(self._h, s, self._caps, kind, self._rng)
+                if (found := next(filter(self._is_new, each), None)) is not None:
+                    return found
+                self._spent.add((kind, s))
+        return None
 
     def _of_other_sizes(self, ranked: Sequence[Schedule]) -> Schedule | None:
         """Of the pool, the shortlist and neighbours of the best, the one with the smallest predicted time.
@@ -210,7 +219,7 @@ class Search(Told):
         """
         if ranked[0].steps:  # of MDHs that share rows there are few schedules, and all are listed
             return next(iter(self._rest), None)
-        plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))
+        plain, matrices = ([s for s in ranked if bool(s.atom) == has][: self._parents] for has in (False, True))
         self._widen(matrices)
         pool = [s for s in self._pool if s not in self._asked]
         listed = [*pool, *self._rest]
