@@ -69,7 +69,7 @@ def test_what_is_searched_is_what_parameters_describe(technique: Any) -> None:
         "local_tile_0", range(1, 71), lambda local_tile_0, private_tile_0: local_tile_0 % private_tile_0 == 0
     )
     wide = parameter("local_copies_1", [False, True])
-    first, *found = searched(h, CAPS, space(rows, tile, wide), technique)
+    first, *found = searched(h, CAPS, space(rows, tile, wide), technique, 150 if technique is Exhaustive else 50)
     assert first == start
     assert len(set(found)) == len(found) > 20
     for s in found:
@@ -140,31 +140,33 @@ def test_what_is_not_of_schedules_is_an_error() -> None:
     assert len(searched(h, CAPS, space(parameter("stages", [1, 2])))) == 1, "the default one"
 
 
+@pytest.mark.turns
 def test_a_call_is_tuned_so(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
-    every = space(parameter("local_tile_2", np.array([7, 14, 35])), parameter("num_wg_0", [1]))
+    every = space(parameter("local_tile_2", np.array([7, 35])), parameter("num_wg_0", [1]))
     with mdhnp.config(host="never"):
         (found,) = mdhnp.tune(
             mdhnp.matmul, a, b, space=every, technique=Exhaustive, abort=duration(60), budget=60.0, progress=False
         )
         used = mdhnp.explain(mdhnp.matmul, a, b).schedules
     start, *others = found.measurements
-    assert {m.schedule.local_tile[2] for m in others} <= {7, 14, 35}
-    assert {m.status for m in others} <= {"ok", "slow"} and len(others) >= 2
+    assert {m.schedule.local_tile[2] for m in others} <= {7, 35}
+    assert {m.status for m in others} <= {"ok", "slow"} and len(others) == 2
     assert all(m.schedule == replace(m.schedule, num_wi=start.schedule.num_wi) for m in others)
     assert used == (found.schedule,)
 
 
+@pytest.mark.turns
 def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
     left = pytest.warns(RuntimeWarning, match=r"tune: space: .* md_hom\(.*: it is left as it is$")
     both = mdhnp.fuse(lambda x, w: (np.cumsum(x @ w, axis=0), np.cumsum(x, axis=1)))
     every = space(parameter("num_wg_2", [1]))
     with left:
-        found = mdhnp.tune(both, a, b, space=every, budget=1.0, evaluations=4, abort=evaluations(1), progress=False)
+        found = mdhnp.tune(both, a, b, space=every, budget=1.0, evaluations=2, abort=evaluations(1), progress=False)
     assert found and all([one.mdhom.rank > 2 and len(one.measurements) == 1 for one in found])
     calls = [partial(mdhnp.sum, a), partial(mdhnp.matmul, a, b)]
-    how: dict[str, Any] = {"budget": 5.0, "evaluations": 3, "progress": False}
+    how: dict[str, Any] = {"budget": 5.0, "evaluations": 2, "progress": False}
     tiles = [space(parameter("local_tile", [(30, 50, 70)])), space(parameter("local_tile_0", [50]))]
     for one in (every, *(tiles if device.kind == "cpu" else [])):  # a GPU's tiles are its work-items' steps
         with left:
@@ -173,10 +175,11 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
         mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
 
 
+@pytest.mark.turns
 def test_the_objective_decides(device: Device) -> None:
     """By its own measure; what calls run is what was found, and what the cache keeps are times."""
     a, b = np.ones((61, 72), np.float32), np.ones((72, 54), np.float32)
-    every = space(parameter("private_tile_0", [1, 2, 4, 8]))
+    every = space(parameter("private_tile_0", [1, 8]))
     how: dict[str, Any] = {"space": every, "technique": Exhaustive, "abort": duration(60), "budget": 60.0}
 
     def size(s: Schedule) -> int:
@@ -185,7 +188,7 @@ def test_the_objective_decides(device: Device) -> None:
 
     with mdhnp.config(host="never"):
         (small,) = mdhnp.tune(mdhnp.matmul, a, b, objective="code_size", progress=False, **how)
-        assert sum([m.status == "ok" for m in small.measurements]) > 2
+        assert sum([m.status == "ok" for m in small.measurements]) >= 2
         assert small.cost <= small.default_cost and "cost" in str(small)
         assert mdhnp.explain(mdhnp.matmul, a, b).schedules == (small.schedule,)
         worst = lambda time, code_size: (time > 10, -code_size)  # noqa: E731
@@ -204,6 +207,7 @@ def test_the_objective_decides(device: Device) -> None:
         mdhnp.tune(mdhnp.matmul, a, b, objective="speed")
 
 
+@pytest.mark.turns
 def test_what_the_objective_passes_over_is_passed_over(device: Device) -> None:
     """The default schedule, which is measured first, as any other; where that is all, the error says why."""
     a, b = np.ones((60, 71), np.float32), np.ones((71, 50), np.float32)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -69,6 +70,7 @@ RECORDS = {"candidates", "is_array", "Layout.of", "Layout.of_view", "load", "lar
 TRACED = """
 import json, sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 import numpy as np
 import mdhnp
@@ -76,13 +78,16 @@ from mdhnp.calls import lifecycle
 from mdhnp.calls.loading import load
 load()
 lifecycle.COMPILING = float("inf")  # so that no call costs enough for anything else, however slow the machine is now
-package, calls = str(Path(mdhnp.__file__).parent), []
+package, calls, pure = str(Path(mdhnp.__file__).parent), [], sys.argv[1:]
+@cache
+def relative(name):
+    return Path(name).relative_to(package) if name.startswith(package) else None
 def note(frame, event, _):
-    if event == "call" and frame.f_code.co_filename.startswith(package):
+    if event == "call" and (file := relative(frame.f_code.co_filename)) is not None:
         depth, outer = 0, frame
         while outer is not None:
             depth, outer = depth + 1, outer.f_back
-        calls.append((depth, Path(frame.f_code.co_filename).relative_to(package).as_posix(), frame.f_code.co_qualname))
+        calls.append((depth, file.as_posix(), frame.f_code.co_qualname))
 mdhnp.config.host = "never"
 warm, a = np.ones((3, 4, 5)), np.ones((35, 36), np.float32)
 mdhnp.matmul(warm, warm.swapaxes(1, 2))  # all is imported
@@ -91,10 +96,10 @@ mdhnp.matmul(a, a.T)
 sys.setprofile(None)
 
 def note_lines(frame, event, _):
-    name = frame.f_code.co_filename
-    if not name.startswith(package):
+    file = relative(frame.f_code.co_filename)
+    if file is None or file.parts[0] in pure:
         return None
-    lines = each[-1][Path(name).relative_to(package).as_posix() + " " + frame.f_code.co_qualname]
+    lines = each[-1][file.as_posix() + " " + frame.f_code.co_qualname]
     def note_line(_, event, __):
         if event == "line":
             lines.add(frame.f_lineno)
@@ -125,9 +130,8 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[int, st
         **os.environ, "MDHNP_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "MDHNP_TUNING": "off",
         "MDHNP_PRECISION": "", "MDHNP_DEVICE": "cpu",
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED], env=environment, capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
-    )  # fmt: skip
+    command = [sys.executable, "-c", TRACED, *PURE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
     calls, lines = json.loads(done.stdout)
     return [tuple(each) for each in calls], lines
 
@@ -204,7 +208,7 @@ def depends(file: str, name: str, each: list[list[int]]) -> bool:
 
 def definition(file: str, name: str) -> ast.AST | None:
     """Give a function's definition; None of a module's body, or a lambda."""
-    node: ast.AST = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+    node: ast.AST = parsed(file)
     for part in name.replace("<locals>.", "").split("."):
         if part.startswith("<"):
             return None
@@ -213,6 +217,11 @@ def definition(file: str, name: str) -> ast.AST | None:
             if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == part
         )  # fmt: skip
     return node
+
+
+@cache
+def parsed(file: str) -> ast.Module:
+    return ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:

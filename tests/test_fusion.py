@@ -123,7 +123,7 @@ def test_near_misses_are_of_conditions_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(shape=st.tuples(SIZES, SIZES), data=st.data())
 def test_each_rule_fires_and_keeps_what_is_computed(rule: Rule, shape: tuple[int, int], data: Any) -> None:
     made = FIRES[rule.name]
@@ -138,7 +138,7 @@ def test_each_rule_fires_and_keeps_what_is_computed(rule: Rule, shape: tuple[int
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(shape=st.tuples(SIZES, SIZES), dtype=st.sampled_from(DTYPES), data=st.data())
 def test_each_rewriting_computes_the_same(name: str, shape: tuple[int, int], dtype: Any, data: Any) -> None:
     program = PROGRAMS[name]
@@ -321,7 +321,7 @@ def functions(draw: Any) -> Any:
     return function
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(function=functions(), shape=st.tuples(SIZES, SIZES), dtype=st.sampled_from(WHOLE))
 def test_random_functions_are_what_numpy_computes(function: Any, shape: tuple[int, int], dtype: Any) -> None:
     """Whole numbers, which wrap around alike in any order."""
@@ -348,7 +348,7 @@ def interpreted(function: Any, arrays: list[Any]) -> list[Any]:
     return [_view(np.ascontiguousarray(results[s.value]).reshape(np.shape(results[s.value])), s) for s in seen]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_random_reshapes_are_what_numpy_computes(data: Any) -> None:
     """Of maps, before slices, before another map or a sum: whatever can be fused, and the rest is left as it is."""

@@ -88,7 +88,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
 
 @pytest.mark.whole
 def test_every_general_kernel_gives_the_definition_s_result(device: Device) -> None:
-    @share(device, 60)
+    @share(device, 30)
     @given(programs())
     def check_one(drawn: tuple[Case, Program]) -> None:
         one, program = drawn

@@ -174,7 +174,7 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
     Of bytes there are such only where the terms of both factors are neighbours.
     """
     rng, dtype = np.random.default_rng(7), ATOMS[name].operand
-    shapes = ((40, 3, 50), (3, 50, 24))
+    shapes = ((40, 2, 50), (2, 50, 24))
     a, b = (rng.integers(-4, 5, shape).astype(dtype) for shape in shapes)
     if turned[0]:
         a = np.ascontiguousarray(a.swapaxes(0, 2)).swapaxes(0, 2)
@@ -189,7 +189,7 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
     caps = replace(MATRICES, atoms=(name,))
     found = [*islice(schedules_of(h, caps), 3)]
     assert bool(found) == (ATOMS[name].itemsize > 1 or turned == (False, True))
-    for s in found:
+    for s in found[turned[0] + turned[1] :][:1]:  # another one for each
         assert s.atom == name
         got, _ = run_in_ir(h, [a, b], s, caps)
         wanted = 2 * np.einsum("ibk,bkj->ibj", *(x.astype("i8") for x in (a, b)))

@@ -42,7 +42,11 @@ UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_
           "test_vecdot_object_breaks_outer_loop_on_error")  # fmt: skip
 
 #: Tests that differ from others in a type only, or in a keyword that means nothing here; `--long` runs them.
-SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
+#: Others compute what opt_einsum's tests do, or an inner product of every type.
+SLOW = {
+    "test_compare_blas", "test_compare_blas_greek", "test_complex", "test_edge_cases", "test_random_cases",
+    "test_inner_product_with_various_contiguities",
+} | {
     f"test_einsum_sums_{t}"
     for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
               "float32", "float64", "cfloat128")

@@ -318,7 +318,7 @@ def test_procedures_read_what_there_is(form: str, name: str, caps: Any, device: 
         np.testing.assert_array_equal(outputs[0], interpret(h, *given), f"{used}")
 
 
-@settings(max_examples=40)
+@settings(max_examples=16)
 @gives(st.data())
 def test_any_entries_are_scipys(data: Any) -> None:
     """Any rows, empty ones and all, entries in any order and several at one place, of both types of indices."""

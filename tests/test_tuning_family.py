@@ -303,11 +303,12 @@ def test_a_size_that_is_tuned_begins_with_what_its_family_uses(device: Device) -
     assert entry.near is None
 
 
+@pytest.mark.turns
 def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
     sizes = [(40, 50, 60), (50, 40, 70), (80, 60, 50)]
     calls = [partial(mdhnp.matmul, *operands(*at)) for at in sizes]
     calls.append(partial(mdhnp.einsum, "ij->i", np.ones((30, 40), np.float32)))
-    *products, total = mdhnp.tune(calls=calls, budget=5.0, evaluations=2, progress=False)
+    *products, total = mdhnp.tune(calls=calls, budget=2.0, evaluations=2, progress=False)
     assert [t.mdhom.extents for t in products] == sizes
     assert total.family_seconds is None
     assert "by the family's" not in str(total)
@@ -327,11 +328,12 @@ def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
     assert origins((45, 45, 65))[0][0] in ("family", "default")
 
 
+@pytest.mark.turns
 def test_calls_of_drawn_sizes_are_tuned_together(device: Device, known: TuningCache) -> None:
     def make(m: int, n: int = 30) -> Any:
         return partial(mdhnp.matmul, np.ones((m, 40), np.float32), np.ones((40, n), np.float32))
 
-    once = {"budget": 5.0, "evaluations": 1, "progress": False}
+    once = {"budget": 2.0, "evaluations": 1, "progress": False}
     found = mdhnp.tune(calls=make, sizes={"n": (50, 60), "m": range(60, 90)}, draws=2, **once)
     assert all(50 <= t.mdhom.extents[1] <= 60 <= t.mdhom.extents[0] < 90 for t in found)
     near = [known.get(key_of(t.mdhom, device)).near for t in found]

@@ -280,9 +280,9 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
     small = tuple([name for name in MATRICES.atoms if not ATOMS[name].wide])
     caps = replace(MATRICES, local_memory=48 << 10, atoms=small)
     seconds, runs = aim(h, *aimed), []
-    for seed in (0, 0, 1):
+    for seed, count in ((0, 70), (0, 20), (1, 20)):
         search, asked = Search(h, caps, default(h, caps), seed), []
-        for _ in range(70 if not seed else 30):
+        for _ in range(count):
             s = search.ask()
             assert s is not None
             check(h, s, caps)
@@ -290,13 +290,12 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
             search.tell(s, None if len(asked) % 11 == 0 else seconds(s))
         assert len(set(asked)) == len(asked)
         runs.append(asked)
-        if not seed:
+        if count > 20:
             assert search.best is not None
             assert search.best[1] <= 1.2e-3
             assert search.best[1] < min(map(seconds, product_candidates(h, caps, 16)))
             assert search.finalists(5)[0].atom
-    assert runs[0] == runs[1]
-    assert runs[0][:30] != runs[2]
+    assert runs[0][:20] == runs[1] != runs[2]
 
 
 def test_search_resumes_among_schedules_with_matrix_instructions():

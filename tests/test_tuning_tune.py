@@ -50,7 +50,7 @@ print("once")
 a = np.ones((30, 40), np.float32)
 for shape in ((30, 40), (20, 50)):
     a = np.ones(shape, np.float32)
-    print(len(mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)))
+    print(len(mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=1, progress=False)))
 """
 
 

@@ -116,13 +116,13 @@ def test_a_search_finds_what_is_faster_otherwise_and_other_sizes_inherit_it(
     """By a clock of a device on which one thing matters that is derived from sizes."""
     h = EVERY[name]
     runs = []
-    for _ in range(2):
+    for count in (30, 120):
         search, asked = Search(h, caps, default(h, caps), 2), list[Schedule]()
-        while len(asked) < 120 and (s := search.ask()) is not None:
+        while len(asked) < count and (s := search.ask()) is not None:
             asked.append(s)
             search.tell(s, 1e-3 if wins(h, s) else 2e-3)
         runs.append(asked)
-    assert runs[0] == runs[1]
+    assert runs[0] == runs[1][:30]
     assert len({distinct(h, s) for s in asked}) == len(asked), "no kernel twice"
     assert not wins(h, asked[0])
     assert search.best is not None and search.best[1] == 1e-3
