@@ -60,7 +60,6 @@ def with_checked_peers() -> Iterator[Case]:
         yield replace(case, peer=peer, expected=expected)
 
 
-@pytest.mark.turns  # the command's device is the first one
 def test_demo(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

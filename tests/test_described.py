@@ -140,7 +140,6 @@ def test_what_is_not_of_schedules_is_an_error() -> None:
     assert len(searched(h, CAPS, space(parameter("stages", [1, 2])))) == 1, "the default one"
 
 
-@pytest.mark.turns
 def test_a_call_is_tuned_so(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
     every = space(parameter("local_tile_2", np.array([7, 35])), parameter("num_wg_0", [1]))
@@ -156,7 +155,6 @@ def test_a_call_is_tuned_so(device: Device) -> None:
     assert used == (found.schedule,)
 
 
-@pytest.mark.turns
 def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Device) -> None:
     a, b = np.ones((60, 70), np.float32), np.ones((70, 50), np.float32)
     left = pytest.warns(RuntimeWarning, match=r"tune: space: .* md_hom\(.*: it is left as it is$")
@@ -175,7 +173,6 @@ def test_of_several_kernels_those_are_searched_that_have_the_fields(device: Devi
         mdhnp.tune(both, a, b, space=space(parameter("num_wg_3", [1])), budget=1.0, progress=False)
 
 
-@pytest.mark.turns
 def test_the_objective_decides(device: Device) -> None:
     """By its own measure; what calls run is what was found, and what the cache keeps are times."""
     a, b = np.ones((61, 72), np.float32), np.ones((72, 54), np.float32)
@@ -207,7 +204,6 @@ def test_the_objective_decides(device: Device) -> None:
         mdhnp.tune(mdhnp.matmul, a, b, objective="speed")
 
 
-@pytest.mark.turns
 def test_what_the_objective_passes_over_is_passed_over(device: Device) -> None:
     """The default schedule, which is measured first, as any other; where that is all, the error says why."""
     a, b = np.ones((60, 71), np.float32), np.ones((71, 50), np.float32)

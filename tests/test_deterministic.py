@@ -175,7 +175,6 @@ def test_copies_are_no_larger_than_those_of_any_order(device: Device) -> None:
     assert found.work_groups > 1 and found.vector_width > 1
 
 
-@pytest.mark.turns
 def test_tuning_keeps_the_bits(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     (found,) = mdhnp.tune(mdhnp.matmul, A, B, budget=3.0, evaluations=4, progress=False)

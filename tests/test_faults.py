@@ -168,7 +168,6 @@ def test_caches(spoil: str, program: Program) -> None:
     program.run(code, before)
 
 
-@pytest.mark.turns
 def test_eight_processes_at_once(program: Program) -> None:
     running = [program.start(f"{CALLS}\ncompute(20)") for _ in range(8)]
     for each in running:
@@ -176,7 +175,6 @@ def test_eight_processes_at_once(program: Program) -> None:
     assert not [file for file in (program.folder / "cache").rglob("*.part")]
 
 
-@pytest.mark.turns
 def test_eight_threads_at_once(program: Program) -> None:
     program.run(f"""{CALLS}
 errors = []
@@ -226,7 +224,6 @@ def test_ctrl_c_amid_calls(program: Program) -> None:
     assert "KeyboardInterrupt" in ended(running, -signal.SIGINT)
 
 
-@pytest.mark.turns
 def test_a_helper_that_is_killed_again_and_again(program: Program) -> None:
     program.variables.update(MDHNP_HOST="auto", MDHNP_TUNING="auto")
     said = program.run(f"""{CALLS}
@@ -247,7 +244,6 @@ print("killed", len(killed))
     assert "killed" in said and "killed 0" not in said
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_children(method: str, program: Program) -> None:
     program.variables["MDHNP_HOST"] = "auto"

@@ -113,7 +113,6 @@ def test_any(device: Device, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.turns
 def test_similarities_and_weights_of_one_s_own(device: Device, dtype: str) -> None:
     """A difference of numbers, one that is a boolean, and a field that is compared as ever."""
     new, existing = people(17, 1), people(53, 2)

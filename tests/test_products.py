@@ -145,7 +145,6 @@ def test_some_dtypes(device, case, dtypes):
     check(case, operands(case[1], dtypes.split()))
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("shapes", [((6, 31), (31, 93)), ((137, 311), (311, 93)), ((93, 17), (17, 35))], ids=str)
 def test_rows_of_float16_begin_anywhere(device, shapes):
     # PoCL's own stores of vectors would end the process where a row begins at no multiple of 16 bytes.

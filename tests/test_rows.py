@@ -219,7 +219,6 @@ def test_what_a_schedule_of_rows_must_not() -> None:
         check(made, s, small)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_fused_functions_of_rows(device: Device, dtype: str) -> None:
     """As NumPy computes them: with rows that are few or many, short and long, and do not divide evenly."""

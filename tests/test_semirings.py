@@ -195,7 +195,6 @@ def test_infinities_nan_and_ties(device: Device, name: str) -> None:
     check()
 
 
-@pytest.mark.turns
 def test_logarithms_neither_overflow_nor_vanish(device: Device) -> None:
     """Sums of far apart numbers, of none, and of what makes e ** x infinite or 0."""
     a = np.array([[1e4, 1e4 - 1], [-1e4, -2e4], [-np.inf, -np.inf], [3e38, -3e38]], np.float32)
@@ -314,7 +313,6 @@ def test_a_semiring_s_name_and_equality():
     assert Semiring("add", "min", "f4") == Semiring("add", "min", np.float32) != Semiring("add", "min")
 
 
-@pytest.mark.turns
 def test_arguments_of_matmul_and_einsum(device: Device) -> None:
     """Orders, axes, types and `out` say what they say of NumPy's product, also of two results."""
     a, b = operands(((3, 4, 5), (5, 4)), ["f4"])
@@ -336,7 +334,6 @@ def test_arguments_of_matmul_and_einsum(device: Device) -> None:
     np.testing.assert_array_equal(out, value)
 
 
-@pytest.mark.turns
 def test_arrays(where: Device) -> None:
     """One result in two steps, two results, and one into memory that is there, where Arrays are."""
     a, b = operands(((4, 5), (5, 3)), ["f4"])
@@ -349,7 +346,6 @@ def test_arrays(where: Device) -> None:
     np.testing.assert_array_equal(out.numpy(), found[0].numpy())
 
 
-@pytest.mark.turns
 def test_places_are_numbered_in_row_major_order_of_the_labels_added_over(device: Device) -> None:
     (a,) = operands(((5, 3, 4),), ["i4"])
     value, place = mdhnp.einsum("cab->a", a, add="argmax")

@@ -77,7 +77,6 @@ def test_types_that_text_gives(device: Device, text: str, results: Any, types: l
 
 
 @pytest.mark.parametrize("mode", ["valid", "constant"])
-@pytest.mark.turns
 def test_stencil(device: Device, mode: str) -> None:
     a = numbers((9, 11), "f4")
     python = skeletons.stencil(lambda n: n[-1, 0] - 2 * n[0, 0] + n[0, 2], mode, 3.0)

@@ -303,7 +303,6 @@ def test_a_size_that_is_tuned_begins_with_what_its_family_uses(device: Device) -
     assert entry.near is None
 
 
-@pytest.mark.turns
 def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
     sizes = [(40, 50, 60), (50, 40, 70), (80, 60, 50)]
     calls = [partial(mdhnp.matmul, *operands(*at)) for at in sizes]
@@ -328,7 +327,6 @@ def test_calls_are_tuned_together(device: Device, known: TuningCache) -> None:
     assert origins((45, 45, 65))[0][0] in ("family", "default")
 
 
-@pytest.mark.turns
 def test_calls_of_drawn_sizes_are_tuned_together(device: Device, known: TuningCache) -> None:
     def make(m: int, n: int = 30) -> Any:
         return partial(mdhnp.matmul, np.ones((m, 40), np.float32), np.ones((40, n), np.float32))

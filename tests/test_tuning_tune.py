@@ -64,7 +64,6 @@ def test_a_script_needs_no_guard(tmp_path: Path, how: str):
     assert said.stdout.split() == ["once", "1", "1"], said.stderr
 
 
-@pytest.mark.turns
 def test_tune_works_where_nothing_can_be_written(device: Device, tmp_path: Path):
     (tmp_path / "cache").touch()
     a = np.ones((20, 30), np.float32)
@@ -86,7 +85,6 @@ def test_an_entry_that_is_too_fast_is_replaced(device: Device):
     assert found.seconds > 1e-9
 
 
-@pytest.mark.turns
 def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
     a = np.ones((30, 31), np.float32)
     record, count = session_module.TuningCache.record, [0]
@@ -129,7 +127,6 @@ def test_importing_mdhnp_loads_no_progress_bar():
     subprocess.run([sys.executable, "-c", code], env=env, timeout=60, check=True)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f4", "f2", "c8"])
 def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device, dtype: str):
     rng = np.random.default_rng(0)
@@ -170,7 +167,6 @@ def test_a_stage_claimed_elsewhere_is_not_tuned_twice_and_tune_says_so(device: D
         cache().release(key, owner)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 def test_calls_with_0d_operands_and_results_are_tuned(device: Device, dtype: str):
     a, one = np.ones(4000, dtype), np.ones((), dtype)
@@ -183,7 +179,6 @@ def _standardised(x: np.ndarray) -> np.ndarray:
     return (x - x.mean(axis=0)) / x.std(axis=0)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("fastest", ["all rules", "as written"])
 def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest.MonkeyPatch, fastest: str) -> None:
     x = np.random.default_rng(0).normal(size=(60, 50)).astype(np.float32)

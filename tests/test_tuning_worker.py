@@ -129,7 +129,6 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
         assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(("how", "rounds"), [("die", 0), ("well", 3)])
 def test_turns_that_fail_are_none(device: Device, monkeypatch, how: str, rounds: int):
     todo = task(device)
@@ -144,7 +143,6 @@ def test_turns_that_fail_are_none(device: Device, monkeypatch, how: str, rounds:
             assert [len(each) for each in team.turns(both, 3, 60.0).values()] == [3, 3]
 
 
-@pytest.mark.turns
 def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monkeypatch):
     todo = task(device)
     other = Schedule.plain(todo.mdhom.extents, 2)
@@ -158,7 +156,6 @@ def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monk
         assert worker.measure(other, None).schedule == other
 
 
-@pytest.mark.turns
 def test_an_interrupted_team_goes_on(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
@@ -172,7 +169,6 @@ def test_an_interrupted_team_goes_on(device: Device, monkeypatch):
         assert [(m.schedule, m.status) for m in team.measure(both[::-1], None)] == [(s, "ok") for s in both[::-1]]
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize(("how", "status"), [("hang", "hang"), ("die", "ok"), ("well", "ok")])
 def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: str, status: str):
     todo = task(device)
@@ -190,7 +186,6 @@ def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: 
         assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
 
 
-@pytest.mark.turns
 def test_the_next_candidates_are_compiled_while_one_is_measured(device: Device, monkeypatch, tmp_path):
     todo = task(device)
     misbehave(monkeypatch, "meet")
@@ -203,7 +198,6 @@ def test_the_next_candidates_are_compiled_while_one_is_measured(device: Device, 
         assert [(m.schedule, m.status) for m in team.measure([other], 1.0)] == [(other, "ok")]
 
 
-@pytest.mark.turns
 def test_a_team_ends_what_it_has_begun(device: Device, monkeypatch):
     """Nobody waits for a compiler that hangs, or for its turn at one."""
     todo = task(device)
@@ -216,7 +210,6 @@ def test_a_team_ends_what_it_has_begun(device: Device, monkeypatch):
     assert time.monotonic() - before < limit
 
 
-@pytest.mark.turns
 def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
@@ -231,7 +224,6 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
         assert [(m.schedule, m.status) for m in team.measure(both[::-1], None)] == [(s, "ok") for s in both[::-1]]
 
 
-@pytest.mark.turns
 def test_a_team_starts_side_by_side(device: Device, monkeypatch):
     todo, order = task(device), list[str]()
 
@@ -259,7 +251,6 @@ def test_a_team_starts_side_by_side(device: Device, monkeypatch):
         team.start()
 
 
-@pytest.mark.turns
 def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]

@@ -140,7 +140,6 @@ def test_random_einsums(where: Device) -> None:
     assert cut > 3
 
 
-@pytest.mark.turns
 def test_results_go_where_they_are_wanted(where: Device) -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.random((20, 20)) for _ in range(6)]
@@ -159,7 +158,6 @@ def test_results_go_where_they_are_wanted(where: Device) -> None:
     np.testing.assert_allclose(least_plus, ways.min(axis=(1, 2)))
 
 
-@pytest.mark.turns
 def test_fused_functions(where: Device) -> None:
     a, b = np.random.default_rng(0).random((2, 60, 60))
     fused = mdhnp.fuse(lambda x, y: np.exp(x @ y / 60).sum(axis=0) + 1)
