@@ -92,7 +92,7 @@ def _completed(h: MdHom, s: Schedule) -> str:
     access, row = AccessPattern(h), _row(s)
     second = canonical(split(h, s)[1]) if splits(h, s) else None
     on_gpu = gpu_schedule(access, row, 0) if h.rank else None
-    return f"{cpu_schedule(access, row, 0)!r} {on_gpu!r} {fitting(access, row, CAPS)} {second!r} {fallback(h)!r}"
+    return f"{cpu_schedule(access, row, 0, CAPS)!r} {on_gpu!r} {fitting(access, row, CAPS)} {second!r} {fallback(h)!r}"
 
 
 def _bound(one: Case) -> str:

@@ -55,7 +55,7 @@ def cpu_batch(h: MdHom, caps: DeviceCaps) -> Batch:
 
 def _by_model(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Iterator[Schedule]:
     for row in np.argsort(seconds(access, batch, caps), kind="stable"):
-        s = cpu_schedule(access, batch, row)
+        s = cpu_schedule(access, batch, row, caps)
         yield from dict.fromkeys((_with_terms(access, s), s))
 
 
@@ -326,7 +326,7 @@ def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
         yield s.at(widest, num_wg=even_groups(tiles[widest], 4 * caps.compute_units if h.points > 4096 else 1))
 
 
-def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
+def cpu_schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) -> Schedule:
     """Return the schedule of one row of a batch, for one work-item a work-group."""
     numbers, packed, results = batch.numbers(row), batch.packed[row].tolist(), int(batch.results[row])
     layout = numbers["private_tile"], numbers["vector_dim"]
@@ -338,7 +338,7 @@ def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
         results=RESULTS[results],
         global_order=order,
         local_order=access.loop_order,
-        private_order=_private_order(access, *layout, numbers["vector_width"]),
+        private_order=_private_order(access, *layout, numbers["vector_width"], caps),
         group_order=order[::-1],
         item_order=access.loop_order[::-1],
         combine_on="local" if results == PRIVATE and access.h.dims("pw") else "global",
@@ -346,22 +346,25 @@ def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
 
 
 def _private_order(
-    access: AccessPattern, private_tile: Sequence[int], vector_dim: int, vector_width: int
+    access: AccessPattern, private_tile: Sequence[int], vector_dim: int, vector_width: int, caps: DeviceCaps
 ) -> tuple[int, ...]:
-    """Loop order over the points of a register tile: reductions, and the operand with the fewest loads innermost.
+    """Loop order over the points of a register tile: reductions, and the operand whose loads wait innermost.
 
-    All of its loads wait in registers for each one of the other's, which compilers leave in the order of the text.
-    Contractions whose registers did not hold the other's took 1.1 to 1.7 times as long (EPYC, Zen 3).
+    All of its loads wait in registers for each one of the other's, since compilers leave them in the order of the text.
+    Those are vectors where registers hold them beside the results, else the fewest. Contractions with other orders took
+    1.1 to 1.7 times as long where registers are few (EPYC, Zen 3), 1.07 to 1.29 times with scalars waiting (AVX-512).
     """
     if access.h.dims("ps"):
         return access.loop_order
+    counts = [n // (vector_width if d == vector_dim else 1) for d, n in enumerate(private_tile)]
+    results = len(access.h.scalar.dtypes) * prod(counts[d] for d in access.kept)
 
-    def loads(dims: frozenset[int]) -> tuple[int, bool]:
-        each = [private_tile[d] // (vector_width if d == vector_dim else 1) for d in dims if d in access.kept]
-        return prod(each), vector_dim not in dims
+    def rank(dims: frozenset[int]) -> tuple[bool, int]:
+        loads = prod(counts[d] for d in dims if d in access.kept)
+        return vector_dim not in dims or results + loads >= caps.registers, loads
 
     shared = frozenset(access.kept).intersection(*access.depends)
-    own = min(access.depends, key=loads, default=shared) - shared if access.combined else frozenset[int]()
+    own = min(access.depends, key=rank, default=shared) - shared if access.combined else frozenset[int]()
     return (*access.combined, *sorted(access.kept, key=lambda d: (d in own, d in own and d == vector_dim)))
 
 

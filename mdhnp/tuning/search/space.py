@@ -98,7 +98,7 @@ def neighbours(access: AccessPattern, parents: Batch, caps: DeviceCaps, count: i
 
 def schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) -> Schedule:
     """The schedule of one row: loop orders, layouts of copies and the like follow from it, and a fixed order if any."""
-    found = gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row)
+    found = gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row, caps)
     return in_fixed_order(access.h, found) if is_fixed(access.h) else found
 
 
