@@ -176,7 +176,7 @@ for module_name in ("test_contract", "test_input"):
         if name.startswith("test_") and hasattr(test, "pytestmark"):
             by_few_cases(test)
 
-for found in (*vars(TestEinsum).values(), *list(globals().values())):
+for found in (*vars(TestEinsum).values(), *vars(globals()["TestInner"]).values(), *list(globals().values())):
     if getattr(found, "__name__", "") in SLOW:
         pytest.mark.slow(found)
 
