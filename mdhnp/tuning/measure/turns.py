@@ -9,6 +9,7 @@ timed at another moment. So both are timed anew, by turns, as calls are made in 
 
 import time
 from collections.abc import Callable, Sequence
+from math import isqrt
 from statistics import median
 
 #: Rounds, and how many times as fast a challenger must be in the median of so many or more.
@@ -20,6 +21,8 @@ _MOSTLY = 0.75
 #: in bursts of 0.15 s, never won in 137 comparisons of four calls (4 to 700 µs); by the median alone in 0 to 4 % of
 #: them, and in turns of 0.01 s in 0 to 3 %, by the median alone in up to 36 %.
 ROUNDS, TURN = 30, 0.003
+#: The fastest of a search, at least, that are timed again, and rounds of each heat among them.
+_FINALISTS, HEATS = 5, 3
 #: A call that takes less, in seconds, is timed by so many in a row to know how many fill a turn. Before one that takes
 #: longer than the third number none is made that does not count: what was before leaves it less than its noise.
 _SHORT, _AWAKE, _LONG = 1e-3, 20, 0.03
@@ -30,6 +33,18 @@ def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
     needed = [margin for rounds, margin in MARGINS if len(challenger) >= rounds]
     ratios = sorted(i / c for c, i in zip(challenger, incumbent, strict=True))
     return bool(needed) and median(ratios) > needed[-1] and ratios[int((1 - _MOSTLY) * len(ratios))] > 1.0
+
+
+def heats(measured: int) -> list[int]:
+    """Give how many of a search's schedules each heat has: of many measured the root, then half of them, to the last.
+
+    Of a thousand noisy times the five least are luck: with five, nine of fifteen searches of 480 s kept the default,
+    although faster schedules were known (a Xeon all of whose cores searched, 620 to 2,482 schedules each).
+    """
+    found = [max(_FINALISTS, isqrt(measured))]
+    while found[-1] > _FINALISTS:
+        found.append(found[-1] // 2)
+    return found
 
 
 def time_taken(calls: Sequence[float], rounds: int) -> float:

@@ -31,14 +31,12 @@ from mdhnp.tuning.lookup import family_schedule, key_of, similar, tuned_for
 from mdhnp.tuning.measure.bench import TuningTask
 from mdhnp.tuning.measure.objective import Objective
 from mdhnp.tuning.measure.team import Team, WorkerError
-from mdhnp.tuning.measure.turns import MARGINS, ROUNDS, is_faster, time_taken
+from mdhnp.tuning.measure.turns import HEATS, MARGINS, ROUNDS, heats, is_faster, time_taken
 from mdhnp.tuning.search.abort import Abort, SearchProgress, duration, evaluations
 from mdhnp.tuning.search.described import SpaceSearch
 from mdhnp.tuning.search.own import Cost, InvalidConfiguration, as_tuple, checked, scalar
 from mdhnp.tuning.search.search import Search
 
-#: The fastest of a search, and rounds by turns among them: the winner is the challenger of what is in use.
-_FINALISTS, _HEATS = 5, 3
 #: Rounds in which a challenger that is faster by little is found to be so.
 _DECIDING = MARGINS[-1][0]
 #: Part of the budget that is kept for timing the finalists again, unless all of that takes less, and at most where the
@@ -316,12 +314,13 @@ class _Tuning:
         told = self._told()
         best = min(told.values(), default=0.0)
         last = [best, *(told.get(s, best) for s in {self._used, self._start})]
-        whole = time_taken([best] * _FINALISTS, _HEATS) + time_taken(last, ROUNDS)
-        decided = min(time_taken(last, _DECIDING), _MOST_RESERVE * self._budget)
-        reserve = min(max(_RESERVE * self._budget, decided), whole, _PATIENCE)
-        done = self._progress(len(self._made))
+        done, sizes = self._progress(len(self._made)), heats(len(told))
         # Run once to be checked, and once to be timed; before, it is compiled.
         one = max(2 * best, done.seconds / max(len(self._made) - 1, 1))
+        whole = sum(time_taken([best] * size, HEATS) for size in sizes) + time_taken(last, ROUNDS)
+        whole += one * (sizes[0] - sizes[-1])  # they are built again
+        decided = min(time_taken(last, _DECIDING), _MOST_RESERVE * self._budget)
+        reserve = min(max(_RESERVE * self._budget, decided), whole, _PATIENCE)
         more = one if self._used in told else 2 * one  # it is measured before the final
         return self._abort.reached(replace(done, seconds=done.seconds + more + reserve))
 
@@ -350,10 +349,10 @@ class _Tuning:
         The winner among the fastest of the search, by turns, is the challenger of what is in use, in new rounds: its
         place is its own only where it is faster in these. Whoever is `hurried` takes the fastest of the search.
         """
-        used, start, left = self._used, self._start, self._search.finalists(_FINALISTS)
+        told, used, start = self._told(), self._used, self._start
+        left = self._search.finalists(heats(len(told))[0])
         if not left:
             raise self._nothing()
-        told = self._told()
         if used not in told:
             with suppress(WorkerError):
                 told |= {m.schedule: m.seconds for m in team.measure([used], None) if m.seconds is not None}
@@ -361,14 +360,14 @@ class _Tuning:
         challengers = [s for s in left if s != used]
         longest = max(told.get(used, 0.0), told[left[0]])
         last = [told.get(s, longest) for s in dict.fromkeys([used, *challengers[:1], start])]
-        left_over = self._left() - time_taken(last, _DECIDING)
-        several = challengers
-        while len(several) > 1 and time_taken([told[s] for s in several], _HEATS) > left_over:
-            several = several[:-1]
-        if len(several) > 1 and not hurried:
-            self._known.claim(self._key, self._owner)  # renews it
-            times = team.turns(several, _HEATS, left_over)
-            challengers = sorted(several, key=lambda s: median(times[s] or [math.inf]))
+        for size in [] if hurried else heats(len(told)):
+            several, left_over = challengers[:size], self._left() - time_taken(last, _DECIDING)
+            while len(several) > 1 and time_taken([told[s] for s in several], HEATS) > left_over:
+                several = several[:-1]
+            if len(several) > 1:
+                self._known.claim(self._key, self._owner)  # renews it
+                times = team.turns(several, HEATS, left_over)
+                challengers = sorted(several, key=lambda s: median(times[s] or [math.inf]))
         self._known.claim(self._key, self._owner)
         rounds = team.turns([used, *challengers[:1], start], ROUNDS, self._left() if challengers else 0.0)
         won = next((s for s in challengers[:1] if is_faster(rounds[s], rounds[used])), used)
