@@ -71,6 +71,7 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(os.environ["MDHNP_CACHE_DIR"], ignore_errors=True)
 
 
+@pytest.hookimpl(trylast=True)  # of what `-k` and `-m` chose
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
         left = {item for item in items if item.get_closest_marker("slow")}
@@ -90,7 +91,8 @@ def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
             name = next((name for name, device in names.items() if device is taken), "")
             # By the case's name: pytest's numbers of stacked parameters and of devices differ from version to version.
             cases = tests[item.nodeid.partition("[")[0]][called.id.replace(name, "")]
-            assert name not in cases, f"{item.nodeid}: two cases of one name, but for the device's in it"
+            if name in cases:
+                raise pytest.UsageError(f"{item.nodeid}: two cases of one name, but for the device's in it")
             cases[name] = item
     left = set()
     for test, cases in tests.items():
@@ -107,7 +109,7 @@ def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
 
 
 def drawn(cases: int) -> int:
-    """Give how many of a test's cases a plain run takes: all of up to four, twenty of a hundred."""
+    """Give how many of a test's cases a plain run takes: all of up to five, twenty of a hundred."""
     return ceil(2 * sqrt(cases))
 
 
@@ -155,8 +157,8 @@ def first_device(request: pytest.FixtureRequest, pytestconfig: pytest.Config) ->
     with pytest.MonkeyPatch.context() as patch:
         if found and "device" not in request.fixturenames:
             substring = pytestconfig.getoption("--device")
-            drawn = chosen_devices(substring)[turn(mixed(request.node.nodeid), substring)]
-            first = getattr(request, "param", drawn)
+            named = chosen_devices(substring)[turn(mixed(request.node.nodeid), substring)]
+            first = getattr(request, "param", named)
             asked = bool(substring) or hasattr(request, "param")
             order = sorted(found, key=lambda d: (d.kind == "cpu" and not asked, d is not first))
             patch.setattr(devices, "_found", [tuple(order)])

@@ -90,7 +90,8 @@ def run_stage(tree: Path, files: Sequence[str], device: str, limit: float) -> tu
 
         code = 99
         try:
-            arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--device={device}", *files]
+            every = ["--long", "-m", "not slow", f"--device={device}"]
+            arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *every, *files]
             code = int(pytest.main(arguments, plugins=[_Watch(note)]))
         finally:
             os._exit(code)

@@ -93,10 +93,12 @@ def test_the_namespace_is_found_by_the_standards_entry_point() -> None:
     assert name == "mdhnp" and EntryPoint(name, value, "array_api").load() is mdhnp
 
 
-def test_scipys_functions_take_arrays() -> None:
+def test_scipys_functions_take_arrays(pytestconfig: pytest.Config) -> None:
+    """By NumPy where that is faster; with `--long` by kernels."""
     script = Path(__file__).parent / "scipy_on_arrays.py"
     path = os.pathsep.join([str(Path(mdhnp.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "MDHNP_HOST": "auto"}
+    host = "never" if pytestconfig.getoption("--long") else "auto"
+    environment = {**os.environ, "PYTHONPATH": path, "MDHNP_HOST": host}
     subprocess.run([sys.executable, str(script)], check=True, timeout=240, env=environment)
 
 

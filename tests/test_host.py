@@ -21,7 +21,7 @@ from mdhnp.calls import candidates
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.store import entries, forget
-from mdhnp.cost import NumpyRates, usual
+from mdhnp.cost import NumpyRates, first_pair, usual
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.private import TABLES
@@ -303,3 +303,19 @@ def test_a_short_program_ends_in_silence(tmp_path: Path) -> None:
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("terms", "output", "sizes", "pair"),
+    [
+        ("ab,bc,cd", "ad", (10, 1000, 20, 500), (0, 1)),
+        ("ab,bc,cd,de", "ae", (1000, 2, 1000, 2, 1000), (1, 2)),
+        ("ab,bc,cd,de", "ae", (2, 900, 800, 700, 600), (0, 1)),
+        ("ab,cd,bc,d", "a", (300, 300, 300, 300), (1, 3)),  # a vector first
+        ("a,b,ab", "b", (500, 500), (0, 2)),  # two without a common label last
+    ],
+)
+def test_the_first_pair_is_that_of_the_fewest_operations(
+    terms: str, output: str, sizes: tuple[int, ...], pair: tuple[int, int]
+) -> None:
+    assert first_pair(terms.split(","), output, dict(zip("abcde", sizes, strict=False))) == pair

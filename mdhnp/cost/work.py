@@ -1,7 +1,8 @@
 """What an MDH asks for, whoever computes it: operations by type, bytes; and the seconds that a machine takes for it.
 
 Operations are counted in simple ones of vectors, by one table of weights. Seconds are those where no schedule is known,
-by kernels and by NumPy; what a known schedule makes of work the models in `schedule/` say.
+by kernels and by NumPy; what a known schedule makes of work the models in `schedule/` say. By operations, too, pairs
+of operands are chosen that are multiplied first.
 """
 
 from collections import Counter

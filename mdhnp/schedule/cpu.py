@@ -29,8 +29,8 @@ _SHARED = 64
 #: Terms of a sum that are written out, and of sums of which some are: fitted to convolutions of 1 to 64 channels.
 _WRITTEN_OUT, _TERMS = 32, 128
 #: Terms of each sum that are written out in products of so many points, where so many sums are independent: 1024³ and
-#: 2048³ took 0.90 to 0.96 of the time of single ones (EPYC, Zen 3, and a Xeon with AVX-512). With eight of them Intel's
-#: compiler runs out of registers in some tiles, those of five rows and two vectors say, which took 2.3 times as long.
+#: 2048³ took 0.90 to 0.96 of the time of single ones (EPYC, Zen 3), on a Xeon with AVX-512 0.92 to 0.99. With eight
+#: Intel's compiler runs out of registers in some tiles, of 4 or 5 rows and 2 vectors say: 2.3 times as long (EPYC).
 _AT_ONCE, _LARGE, _INDEPENDENT = 4, 1 << 28, 8
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
@@ -48,7 +48,10 @@ def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
 
 @lru_cache(maxsize=1)  # a search's default schedule and first candidates are of one
 def cpu_batch(h: MdHom, caps: DeviceCaps) -> Batch:
-    """Return what schedules without scans are chosen from, in no order: register tiles, copies, tiles, work-groups."""
+    """Return what schedules without scans are chosen from, in no order: register tiles, copies, tiles, work-groups.
+
+    Its arrays are others', too.
+    """
     access = AccessPattern(h)
     return _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
 
@@ -358,14 +361,16 @@ def _private_order(
         return access.loop_order
     counts = [n // (vector_width if d == vector_dim else 1) for d, n in enumerate(private_tile)]
     results = len(access.h.scalar.dtypes) * prod(counts[d] for d in access.kept)
+    # Dimensions of results that an operand moves with and others do not; a complex one is two that move alike.
+    operands = [dims - {*access.combined} for dims in access.depends if not dims.isdisjoint(access.combined)]
+    own = [dims - frozenset.intersection(*operands) for dims in operands]
 
     def rank(dims: frozenset[int]) -> tuple[bool, int]:
-        loads = prod(counts[d] for d in dims if d in access.kept)
+        loads = own.count(dims) * prod(counts[d] for d in dims)
         return vector_dim not in dims or results + loads >= caps.registers, loads
 
-    shared = frozenset(access.kept).intersection(*access.depends)
-    own = min(access.depends, key=rank, default=shared) - shared if access.combined else frozenset[int]()
-    return (*access.combined, *sorted(access.kept, key=lambda d: (d in own, d in own and d == vector_dim)))
+    waiting = min(filter(None, own), key=rank, default=frozenset[int]())
+    return (*access.combined, *sorted(access.kept, key=lambda d: (d in waiting, d in waiting and d == vector_dim)))
 
 
 def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:

@@ -98,8 +98,9 @@ class Search(Told):
         #: and the regression know of them: the logarithm of the time that is expected, and features.
         self._pool, self._widened = dict.fromkeys(pool), set[Schedule]()
         self._rows: dict[Schedule, tuple[float, list[float]]] = {}
+        #: What is derived from the sizes of each measured one.
         self._usual: dict[Schedule, Schedule] = {}
-        #: Of how many of the fastest variants and neighbours are asked for, and of which kinds they all were.
+        #: Of how many of the fastest variants and neighbours are asked for; kinds of variants of which all were.
         self._parents, self._spent = _PARENTS, set[tuple[str, Schedule]]()
         shortlist = [s for s in self._shortlist() if s != start]
         few = _FIRST[caps.kind]
@@ -201,7 +202,10 @@ class Search(Told):
             return self._propose() if self._parents < 2 * len(ranked) else None
         self._widen([s for s in ranked if s.atom])
         self._rest = self._shortlist()
-        return self._of_other_sizes(ranked)
+        found = self._of_other_sizes(ranked)
+        if found is not None:
+            self._kind_of[found] = ""
+        return found
 
     def _varied(self, kind: str, parents: Sequence[Schedule]) -> Schedule | None:
         for s in parents:
