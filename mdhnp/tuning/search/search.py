@@ -202,10 +202,7 @@ class Search(Told):
             return self._propose() if self._parents < 2 * len(ranked) else None
         self._widen([s for s in ranked if s.atom])
         self._rest = self._shortlist()
-        found = self._of_other_sizes(ranked)
-        if found is not None:
-            self._kind_of[found] = ""
-        return found
+        return self._of_other_sizes(ranked)
 
     def _varied(self, kind: str, parents: Sequence[Schedule]) -> Schedule | None:
         for s in parents:
