@@ -16,6 +16,7 @@ from mdhnp.cost.work import (
     operation_count,
     passes,
     seconds,
+    shared_labels,
     weight,
     weights,
     work,
@@ -23,6 +24,6 @@ from mdhnp.cost.work import (
 
 __all__ = [
     "INSTRUCTION", "ChainCost", "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work",
-    "bytes_read", "first_pair", "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy",
-    "weighed", "weight", "weights", "work",
+    "bytes_read", "first_pair", "numpy_seconds", "operation_count", "passes", "seconds", "shared_labels", "usual",
+    "usual_numpy", "weighed", "weight", "weights", "work",
 ]  # fmt: skip

@@ -178,15 +178,22 @@ def numpy_seconds(work: NumpyWork, rates: NumpyRates) -> tuple[float, float]:
     return rates.call + max(multiplying, reading) + waiting, rates.call + floor
 
 
+def shared_labels(terms: Sequence[str], output: str) -> list[str]:
+    """Return the labels of each operand that are in the output or in another operand.
+
+    Others are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
+    """
+    having = Counter([label for term in terms for label in {*term}])
+    return ["".join([label for label in term if label in output or having[label] > 1]) for term in terms]
+
+
 def first_pair(terms: Sequence[str], output: str, sizes: Mapping[str, int]) -> tuple[int, int]:
     """Return which two of several operands to multiply first: with the others at once, that is the fewest operations.
 
     Two that have labels, but none in common, come first only where that saves more than a twentieth: what was
     multiplied by a vector is then multiplied by a stack of them.
     """
-    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
-    having = Counter([label for term in terms for label in {*term}])
-    shared = [{label for label in term if label in output or having[label] > 1} for term in terms]
+    shared = [{*labels} for labels in shared_labels(terms, output)]
 
     def operations(pair: tuple[int, int]) -> int:
         """Count multiplications, and additions where labels are summed over."""

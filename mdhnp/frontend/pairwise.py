@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.cost import first_pair
+from mdhnp.cost import first_pair, shared_labels
 from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.map_reduce import convert, pointwise
 from mdhnp.mdh import Graph, MdHom, Step
@@ -109,8 +109,7 @@ def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method
         return [first_pair(terms, output, sizes), (0, 1)]
     import opt_einsum  # takes 25 ms
 
-    # Labels that one operand has alone are summed over before any product (mdhnp/fusion/least_work.py): they cost none.
-    shared = ["".join([c for c in term if c in output or sum([c in t for t in terms]) > 1]) for term in terms]
+    shared = shared_labels(terms, output)
     equation, rest = f"{','.join(shared)}->{output}", [tuple([sizes[c] for c in own]) for own in shared]
     # The default's search for up to 8 operands leaves out paths whose first steps take more operations or memory.
     names = (name, "dp") if name in (True, "auto") and limit is None and len(terms) <= _SEARCHED else (name,)

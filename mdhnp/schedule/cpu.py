@@ -50,7 +50,7 @@ def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
 def cpu_batch(h: MdHom, caps: DeviceCaps) -> Batch:
     """Return what schedules without scans are chosen from, in no order: register tiles, copies, tiles, work-groups.
 
-    Its arrays are others', too.
+    All who ask for it share its arrays: nobody may change them.
     """
     access = AccessPattern(h)
     return _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)

@@ -350,7 +350,7 @@ class _Tuning:
         place is its own only where it is faster in these. Whoever is `hurried` takes the fastest of the search.
         """
         told, used, start = self._told(), self._used, self._start
-        left = self._search.finalists(heats(len(told))[0])
+        left = self._search.finalists((sizes := heats(len(told)))[0])
         if not left:
             raise self._nothing()
         if used not in told:
@@ -360,7 +360,7 @@ class _Tuning:
         challengers = [s for s in left if s != used]
         longest = max(told.get(used, 0.0), told[left[0]])
         last = [told.get(s, longest) for s in dict.fromkeys([used, *challengers[:1], start])]
-        for size in [] if hurried else heats(len(told)):
+        for size in [] if hurried else sizes:
             several, left_over = challengers[:size], self._left() - time_taken(last, _DECIDING)
             while len(several) > 1 and time_taken([told[s] for s in several], HEATS) > left_over:
                 several = several[:-1]
