@@ -29,7 +29,7 @@ def pair(name: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("number", range(len(BINARY + BITS)), ids=[*BINARY, *BITS].__getitem__)
 def test_operators_are_numpys(device: Device, number: int) -> None:
-    """Beside Arrays they take ndarrays and numbers, on either side."""
+    """Beside Arrays they take ndarrays, lists, tuples and numbers, on either side."""
     name = [*BINARY, *BITS][number]
     a, b = pair(name)
     compute = getattr(operator, name)
@@ -37,6 +37,7 @@ def test_operators_are_numpys(device: Device, number: int) -> None:
     numbers = [2] if where.own_memory else [2, b.dtype.type(2), np.asarray(2, b.dtype)]  # there all are kernels
     with mdhnp.device(where), mdhnp.config(host="auto"):
         others = [(b, mdhnp.asarray(b)), (b, b), *((x, x) for x in ([b[0]] if name == "matmul" else numbers))]
+        others += [(x, x) for x in (b.tolist(), tuple(b[0].tolist()), b[1].tolist())]
         for theirs, ours in others:
             for found, expected in (
                 (compute(mdhnp.asarray(a), ours), compute(a, theirs)),
@@ -50,6 +51,19 @@ def test_operators_change_an_array_in_place(device: Device, number: int) -> None
     name = [*BINARY[:8], *BITS][number]
     with mdhnp.device(alternating(device, number)):
         change_in_place(name)
+
+
+def test_a_list_is_not_repeated_by_an_array(device: Device) -> None:
+    three = mdhnp.asarray(3, device=device)
+    same([1, 2] * three, np.array([3, 6]))
+    same(three * (1, 2), np.array([3, 6]))
+
+
+def test_lists_are_read_in_each_call(device: Device) -> None:
+    a, given = mdhnp.asarray([1, 2], device=device), [3, 4]
+    for n in range(4):
+        given[1] = n
+        same(a - given, np.array([-2, 2 - n]))
 
 
 def change_in_place(name: str) -> None:
@@ -78,7 +92,7 @@ def test_operators_of_one_array_are_numpys(where: Device, name: str) -> None:
     same(getattr(operator, name)(mdhnp.asarray(expected)), getattr(operator, name)(expected))
 
 
-@pytest.mark.parametrize("other", ["x", None, [1.0], {}, object], ids=repr)
+@pytest.mark.parametrize("other", ["x", None, {1.0}, {}, object], ids=repr)
 def test_operators_take_nothing_else(other: Any) -> None:
     a = mdhnp.asarray(A, device="cpu")
     for compute in (operator.add, operator.lt, operator.iadd, operator.matmul):

@@ -1,6 +1,7 @@
 """Arguments that few calls have: arrays without axes, masks beside an ellipsis, indices that do not fit, as NumPy's."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,12 @@ def put_alike(where: Device, x: Any, key: Any, value: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "var", "argmin"])
+def test_generators_are_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}: takes .* no generator; give a list"):
+        getattr(mdhnp, name)(n for n in range(3))
+
+
 REDUCTIONS = (
     "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "count_nonzero",
 )  # fmt: skip
@@ -163,6 +170,7 @@ OTHERS: dict[str, Any] = {
     "masked": np.ma.masked_array(X[0], X[0] % 3 == 1),
     "matrix": X[0].view(np.matrix),
     "objects": X[0].astype(object),
+    "fractions": np.array([[Fraction(n, 3) for n in range(1, 4)]] * 2),
     "records": np.array([[(0, 0.0), (1, 2.0)]], [("a", "i4"), ("b", "f4")]),
     "texts": np.array([["a", "b"], ["c", ""]], np.dtypes.StringDType()),
     "longdouble": X[0].astype(np.longdouble),

@@ -24,9 +24,9 @@ from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
-#: What an operator takes beside pyopencl's arrays; what of that is no Array.
-_OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
-_PLAIN = _OPERANDS[1:]
+#: What an operator takes beside pyopencl's arrays; what of that is an ndarray or a number.
+_OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, list, tuple)
+_PLAIN = _OPERANDS[1:-2]
 
 
 def _is_operand(x: Any) -> bool:

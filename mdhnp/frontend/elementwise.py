@@ -181,10 +181,10 @@ def _rounded_to(decimals: int) -> Elementwise:
 
 @repeatable(
     "Choose elements: of `x1` where a condition holds, else of `x2`; of a condition alone :func:`mdhnp.nonzero`.",
-    condition="Array, ndarray or number: At least one is an Array, to whose device others are copied. They are "
+    condition="Array, ndarray, list or number: At least one is an Array, to whose device others are copied. They are "
     "broadcast.",
-    x1="Array, ndarray or number: Likewise.",
-    x2="Array, ndarray or number: Likewise.",
+    x1="Array, ndarray, list or number: Likewise.",
+    x2="Array, ndarray, list or number: Likewise.",
     returns="Array: New, of the common type of `x1` and `x2`.",
     raises={"TypeError": "If none is an Array, or only one of `x1` and `x2` is given.", "ValueError": APART},
     example=">>> x = mdhnp.asarray([1.0, -2.0])\n>>> mdhnp.where(x > 0, x, 0.0).numpy()\narray([1., 0.])",
@@ -199,8 +199,8 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
 @repeatable(
     "Keep elements between bounds, as ``numpy.clip`` does.",
     x="Array: Of real numbers.",
-    min="Array, ndarray or number, optional: The lower bounds, broadcast with `x`.",
-    max="Array, ndarray or number, optional: The upper bounds, likewise.",
+    min="Array, ndarray, list or number, optional: The lower bounds, broadcast with `x`.",
+    max="Array, ndarray, list or number, optional: The upper bounds, likewise.",
     returns="Array: New, of the common type.",
     raises={"TypeError": "If `x` is no Array, or of another type.", "ValueError": APART},
     example=">>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()\narray([2, 5, 6])",
@@ -266,6 +266,7 @@ _SQUARED = {int: "iufc", float: "fc"}
     example=">>> x = mdhnp.asarray([1.0, 3.0])\n>>> mdhnp.pow(x, 2).numpy()\narray([1., 9.])",
 )
 def pow(x1: Any, x2: Any, /) -> Array:
+    x2 = np.asarray(x2) if isinstance(x2, list | tuple) else x2
     # NumPy's float64 is a float, too, and has a type of its own.
     if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
         return call(_square.what, (x1,))

@@ -88,6 +88,7 @@ class Elementwise:
         key = tuple([x.dtype if type(x) is Array else type(x) for x in operands])
         wanted = self._numbers.get(key)
         if wanted is None:
+            operands = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in operands])
             wanted = self._types_of_numbers(operands)
             if not any([isinstance(x, np.ndarray) or is_array(x) for x in operands]):  # whose types the key lacks
                 self._numbers[key] = wanted
@@ -129,7 +130,7 @@ def _type(n: int, x: Any) -> Any:
     for kind in _WEAK:
         if isinstance(x, kind):
             return kind
-    raise TypeError(f"operand {n} is of type {type(x).__name__}, no Array, ndarray or number")
+    raise TypeError(f"operand {n} is of type {type(x).__name__}, no Array, ndarray, list or number")
 
 
 def common(types: _Types) -> _Types:
@@ -172,7 +173,7 @@ def unary(
 def operand_of(takes: str) -> str:
     """Say what an operand of a function of two is."""
     where = "At least one is an Array, to whose device others are copied. They are broadcast."
-    return f"Array, ndarray or number: Of {_kinds(takes)}. {where}"
+    return f"Array, ndarray, list or number: Of {_kinds(takes)}. {where}"
 
 
 def binary(name: str, takes: str, summary: str, example: str, number: str, result: str) -> Callable[[Any, Any], Array]:

@@ -124,8 +124,8 @@ def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims
     numpy = None
     if left and number and x.dtype.char != "e":  # of which NumPy's sums are less exact
         name, along = "std" if root else "var", None if len(axes) == x.ndim else axes
-        numpys, less = getattr(np, name), int(correction) if correction.is_integer() else correction
-        compute = silenced(lambda x, *_: numpys(x, along, None, None, less, keepdims))
+        numpys = getattr(np, name)
+        compute = silenced(lambda x, *_: numpys(x, along, None, None, correction, keepdims))
         work = NumpyWork(second.outputs[0].dtype.char, 0, 2 * first.points, 4 * first.inputs[0].element_bytes, 0)
         numpy = NumpyFunction(f"numpy.{name}", compute, work)
     return Described(graph, constants=(count, divisor), numpy=numpy)
@@ -304,6 +304,7 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
         where: Any = True, schedule: Any = None,
     ) -> Any:  # fmt: skip
         (x, wanted), correction = _converted(x, dtype, "f"), one_number("correction", correction)
+        correction = int(correction) if correction.is_integer() else correction  # which fractions are divided by
         if where is not True or wanted is not None:
             return moment(name, x, axis, keepdims, where, correction, wanted)
         return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), correction), (x,))
