@@ -48,6 +48,12 @@ def test_it_is_shown_with_its_elements(where: Device, expected: Any) -> None:
     assert "".join(np.array2string(expected, separator=",").split()) in "".join(shown.split())
 
 
+def test_its_only_element_is_shown_by_a_format(where: Device) -> None:
+    assert f"{mdhnp.sum(mdhnp.asarray([1.0, 1.5])):7.2f} {mdhnp.asarray(7):03d}" == "   2.50 007"
+    with pytest.raises(TypeError, match="unsupported format"):
+        f"{mdhnp.asarray(A):.2f}"
+
+
 def test_it_has_no_hash(where: Device) -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(mdhnp.asarray(A))

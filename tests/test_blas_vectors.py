@@ -161,6 +161,8 @@ def test_types_are_numpys(interpreted: None, dtype: str) -> None:
         np.testing.assert_array_equal(found, wanted, strict=True)
     assert mdhnp.asum(np.array([-128, 1], np.int8)) == 129
     assert mdhnp.syrk(np.array([[100, 100]], np.uint8), alpha=0.5) == 10000
+    assert mdhnp.symv([[2]], [3], [5], beta=0.5) == 8.5  # though alpha is of integers
+    assert mdhnp.syrk([[2]], [[5]], beta=np.float32(0.5)) == 6.5
     assert mdhnp.iamax(np.array([1, -128, 127], np.int8)) == 1
     assert mdhnp.iamax([1.0, np.nan, np.inf, np.nan]) == 1
 

@@ -204,7 +204,7 @@ def test_bad_call(name, args, kwargs, words):
         (lambda a: mdhnp.sort(a, descending=None), "sort: descending must be True or False"),
         (lambda a: mdhnp.distribute(a, "overlap", halo=0.5, devices="cpu"), "distribute: halo must be int, not 0.5"),
         (lambda a: a.ravel(order=3), "order must be str"),
-        (lambda a: a.std(ddof="a"), "std: correction must be a number"),
+        (lambda a: a.std(ddof="a"), "std: ddof must be a number"),
         (lambda a: np.sum(a, axis=0.5), "sum: axis must be int or tuple of int, not 0.5"),
         (mdhnp.skeletons.reduce("add", axis=0.5), "reduce: axis must be int or tuple of int, not 0.5"),
         (mdhnp.skeletons.scan("add", axis=(0,)), "scan: axis: (0,) is no integer"),

@@ -135,6 +135,10 @@ class Array:
         shown = np.array2string(self.numpy(), separator=", ", prefix="mdhnp.Array(")
         return f"mdhnp.Array({shown}, dtype={self.dtype}, device={self.device.name!r})"
 
+    def __format__(self, spec: str) -> str:
+        """Show the only element as numbers of its type are, by a format; as text without one."""
+        return format(self.numpy(), spec) if spec else str(self)
+
     # Views.
 
     @property

@@ -18,6 +18,7 @@ from mdhnp.cost import passes
 from mdhnp.mdh import Function, Instruction, MdHom, View
 from mdhnp.mdh.combine import Extreme, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, integer_power, literal_value
+from mdhnp.mdh.views import broadcast_shapes
 from mdhnp.runtime.results import maker
 
 Compute = Callable[..., Any]
@@ -117,7 +118,7 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     values = _evaluator(scalar, h.extents, dims, small)
     ending, final = None if finish is None else _evaluator(finish, h.extents, dims, small), finish or scalar
     copy = True if (finish or combine is None) and final.body[final.results[0]].op in _VIEWS else None
-    if combine is None and np.broadcast_shapes((), *shapes) != full:  # the same along what nothing moves with
+    if combine is None and broadcast_shapes(*shapes) != full:  # the same along what nothing moves with
         combine, copy = partial(np.broadcast_to, shape=full), True
     elif h.operator is None and not scalar.used_indices() and h.outputs[0].element_bytes >= LARGE:
         values, copy = _in_blocks(values, full, h.outputs[0].dtype), None

@@ -171,6 +171,8 @@ def tune(
             found = mdhnp.tune(case.ours, budget=budget, evaluations=evaluations, seed=seed)
         except KeyboardInterrupt:
             pass  # before the first measurement of a kernel
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         except RuntimeError as error:
             raise click.ClickException(str(error)) from error
     click.echo(f"{case.call}, {case.data}, on {device.name} ({device.runtime})")

@@ -128,14 +128,14 @@ def _slopes(f: Any, axis: int, step: Any) -> Any:
     return (package().stencil(f, lambda n: n[after] - n[before], "nearest") / distances).astype(f.dtype, copy=False)
 
 
-def _cov(m: Any, rowvar: Any = True, bias: Any = False, correction: Any = None) -> Any:
-    if correction is not None and correction != int(correction):
+def _cov(m: Any, rowvar: Any = True, bias: Any = False, ddof: Any = None) -> Any:
+    if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     x = m.astype(np.result_type(m.dtype, np.float64))
     x = x.reshape(1, -1) if x.ndim < 2 else x if rowvar else x.T
-    count = max(x.shape[1] - (int(not bias) if correction is None else correction), 0)
+    count = max(x.shape[1] - (int(not bias) if ddof is None else ddof), 0)
     x = x - package().mean(x, axis=1, keepdims=True)
     return np.squeeze((x @ package().conj(x.T)) / count)
 

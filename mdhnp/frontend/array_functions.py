@@ -245,7 +245,7 @@ _METHODS: Mapping[tuple[np.ufunc, str], str] = {
     (np.add, "accumulate"): "cumulative_sum", (np.multiply, "accumulate"): "cumulative_prod",
 }  # fmt: skip
 #: Arguments that have another name in the standard.
-_RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
+_RENAMED = {"a_min": "min", "a_max": "max"}
 #: What ufuncs take for arguments that are left out.
 _LEFT_OUT: Mapping[str, Any] = {
     "where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True, "keepdims": False,

@@ -92,14 +92,6 @@ class _Methods:
         helps = not_copied([self]) or "copy it by .numpy()"
         raise AttributeError(f"an Array has no {name!r}, since mdhnp has no function of that meaning; {helps}")
 
-    def var(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
-        """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
-        return package().var(self, axis, correction=ddof, **options)
-
-    def std(self: Any, axis: Any = None, *, ddof: float = 0, **options: Any) -> Any:
-        """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
-        return package().std(self, axis, correction=ddof, **options)
-
     def cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the sums of all elements up to each one, along an axis or among all elements in C order.
 
@@ -352,7 +344,7 @@ _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise
 #: Methods that are functions of the same names, which say what they take.
 _SAME = """
     sum prod mean min max argmin argmax argsort all any clip round conj dot nonzero repeat searchsorted squeeze swapaxes
-    take trace
+    take trace var std
 """
 
 _made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}

@@ -148,17 +148,13 @@ def syrk(
 
 
 def _computed(computation: Computation, arrays: Sequence[Any], factors: Sequence[Any] = ()) -> Any:
-    """Compute of those arrays that are given, and factors in their common type."""
+    """Compute of those arrays that are given, and factors, all of the common type; Python's numbers give way to it."""
     given = [operand(a) for a in arrays if a is not None]
-    return scalar(computation(*given, *[_factor(value, given) for value in factors]))
-
-
-def _factor(value: Any, arrays: Sequence[Any]) -> Any:
-    """Give a factor in the type that it and the arrays have in common; Python's numbers give way to arrays."""
-    if np.ndim(value):
-        raise ValueError(f"a factor of {np.ndim(value)} axes; a scalar is needed")
-    common = np.result_type(getattr(value, "dtype", value), *[a.dtype for a in arrays])
-    return astype(value, common) if type(value) is Array else np.asarray(value, common)
+    if axes := [n for n in map(np.ndim, factors) if n]:
+        raise ValueError(f"a factor of {axes[0]} axes; a scalar is needed")
+    common = np.result_type(*[getattr(v, "dtype", v) for v in factors], *[a.dtype for a in given])
+    given += [astype(v, common) if type(v) is Array else np.asarray(v, common) for v in factors]
+    return scalar(computation(*given))
 
 
 def _square(a: Any) -> Any:

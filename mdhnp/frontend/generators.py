@@ -16,6 +16,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import by_host, of_views
+from mdhnp.frontend.array_adapted import on_host
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
 from mdhnp.frontend.map_reduce import Arrays, operand, pointwise
 from mdhnp.frontend.public import Function as Public
@@ -157,7 +158,7 @@ def arange(
 
 @public(
     "Give `num` numbers of equal distance, as ``numpy.linspace`` does.",
-    start="number: The first one.",
+    start="number: The first one. Of an Array without axes its element is read.",
     stop="number: The last one, or where `endpoint` is false the one after it.",
     num="int: How many.",
     dtype="dtype, optional: Type of the elements; by default float64, or complex128.",
@@ -169,7 +170,8 @@ def arange(
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: npt.DTypeLike | None = None, device: Any = None, endpoint: bool = True
 ) -> Array:
-    where = device_for(device)
+    where = device_for(device, next((n for n in (start, stop) if isinstance(n, Array)), None))
+    start, stop = on_host(start), on_host(stop)
     if dtype is None and not {type(start), type(stop)} <= {int, float}:
         dtype = np.result_type(start, stop, 0.0)
     wanted = checked_type(dtype)

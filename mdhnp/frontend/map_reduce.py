@@ -22,7 +22,7 @@ from mdhnp.mdh import Affine, Function, MdHom, View, pw, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.pattern import array_view
-from mdhnp.mdh.views import contiguous, row_major
+from mdhnp.mdh.views import broadcast_shapes, contiguous, row_major
 
 DType = np.dtype[Any]
 
@@ -37,7 +37,7 @@ def pointwise(
 
     Arrays are broadcast to `shape`, by default the smallest one. `order` has the axes as the results have them.
     """
-    shape = np.broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
+    shape = broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
     rank = len(shape)
     dims = tuple(range(rank)) if order is None else order
     first, each = Affine((0,) * rank), [Affine.of(d, rank) for d in range(rank)]
@@ -193,4 +193,4 @@ def moment(
         found = quotient(package().sum(squares, keepdims=keepdims, **options))
     if name == "std":
         found = np.sqrt(found) if dtype is None else np.sqrt(found).astype(dtype)
-    return found.astype(given) if dtype is None and given.char == "e" else found
+    return found.astype(np.float16) if dtype is None and given.char == "e" else found

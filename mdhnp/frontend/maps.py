@@ -22,6 +22,7 @@ from mdhnp.frontend.pairwise import keep_order
 from mdhnp.frontend.public import repeatable
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
+from mdhnp.mdh.views import broadcast_shapes
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
@@ -70,7 +71,7 @@ class Elementwise:
                 raise TypeError(f"takes {_kinds(self.takes)}, not {t}")
         function = self._traced(*types)
         try:
-            shape = np.broadcast_shapes(*[a.shape for a in arrays])
+            shape = broadcast_shapes(*[a.shape for a in arrays])
         except ValueError:
             shapes = " and ".join([str(a.shape) for a in arrays])
             raise ValueError(f"operands of shapes {shapes} cannot be broadcast together") from None

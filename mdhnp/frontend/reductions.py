@@ -182,6 +182,7 @@ _measured = partial(
     dtype="dtype, optional: Of floats; elements are converted to it before. In other types they are added, and what "
     "they are divided to, and its root, is cut off; `std` takes those for one result only.",
     correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
+    ddof="float: NumPy's other name of `correction`.",
     returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
     "elements.",
 )
@@ -301,10 +302,14 @@ def _spreads(name: str, root: bool, what: str, example: str) -> Callable[..., An
     @_measured(what, name=name, example=f">>> {example}")
     def function(
         x: Any, /, axis: Any = None, *, dtype: Any = None, correction: Any = 0.0, keepdims: Any = False,
-        where: Any = True, schedule: Any = None,
+        where: Any = True, ddof: Any = 0, schedule: Any = None,
     ) -> Any:  # fmt: skip
-        (x, wanted), correction = _converted(x, dtype, "f"), one_number("correction", correction)
-        correction = int(correction) if correction.is_integer() else correction  # which fractions are divided by
+        x, wanted = _converted(x, dtype, "f")
+        given = one_number("correction", correction), one_number("ddof", ddof)
+        if given[0] and given[1]:
+            raise ValueError("ddof and correction are one argument; give one of them")
+        less = given[0] or given[1]
+        correction = int(less) if less.is_integer() else less  # which fractions are divided by
         if where is not True or wanted is not None:
             return moment(name, x, axis, keepdims, where, correction, wanted)
         return call((routine, axes_of(axis, x.ndim, False), bool(keepdims), correction), (x,))

@@ -333,6 +333,13 @@ class View:
         return f"{self.name}[{','.join([i.show(names, inputs) for i in self.accesses[access]])}]"
 
 
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Give what ``numpy.broadcast_shapes`` does, which takes 32 axes at most, of as many as arrays may have."""
+    if max(map(len, shapes), default=0) <= 32:
+        return np.broadcast_shapes(*shapes)
+    return broadcast_shapes(*[s[:-32] for s in shapes]) + np.broadcast_shapes(*[s[-32:] for s in shapes])
+
+
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides, in elements, of a C-contiguous array."""
     strides, step = list[int](), 1
