@@ -123,3 +123,10 @@ def test_largest_error() -> None:
 def test_png(tmp_path: Path) -> None:
     write_png(tmp_path / "a.png", np.array([[0.4, 254.6, 300], [-5, 128, 1]]))
     assert pixels_of(tmp_path / "a.png").tolist() == [[0, 255, 255], [0, 128, 1]]
+
+
+def test_a_folder_that_cannot_be_made_is_told_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mdhnp.demo, "all_cases", None)  # which would be called
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        mdhnp.demo.run(tmp_path / "file" / "pictures")

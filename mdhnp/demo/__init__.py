@@ -20,6 +20,8 @@ def run(save: Path | None = None) -> int:
 
     `save` is a folder for pictures of the filtered photograph; it is made where it is missing.
     """
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)  # first, so that nobody waits for what cannot be written
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
@@ -35,7 +37,6 @@ def run(save: Path | None = None) -> int:
         if row.case.note is not None:
             console.print(f"{row.case.call}: {row.case.note(row.result)}", highlight=False)
     if save is not None:
-        save.mkdir(parents=True, exist_ok=True)
         for name, pixels in pictures().items():
             write_png(save / f"{name}.png", pixels)
             console.print(f"written: {save / f'{name}.png'}", highlight=False, soft_wrap=True)
