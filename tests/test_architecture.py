@@ -25,12 +25,8 @@ ORDER = {name: place for place, row in enumerate(_ROWS) for name in re.findall(r
 USERS = ("dask", "demo", "cli")
 #: Modules that import some of mdhnp's inside of functions, since that loads what few programs need.
 LATE = {
-    "arrays": "devices, which are OpenCL's",
-    "calls": "memory of devices, for Arrays",
     "cli": "the demo's cases, for the commands that use them",
-    "dask": "devices, in workers",
-    "distributed": "devices, and rules, for what several devices compute",
-    "frontend": "devices, and rules, for functions that are fused",
+    "frontend": "rules, for functions that are fused",
 }
 #: All modules, by their dotted names.
 MODULES = {

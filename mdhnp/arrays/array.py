@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import runtime
 from mdhnp.arrays import transfer
 from mdhnp.arrays.distribution import Distribution, SingleDistribution
 from mdhnp.documentation import exported
@@ -296,9 +297,7 @@ class Array:
         if self.device.own_memory:
             transfer.changed(self)
         else:
-            from mdhnp.runtime import pending
-
-            pending.synchronize(self.device)
+            runtime.pending.synchronize(self.device)
 
     def _on_one(self, name: str) -> None:
         if self.device.passing:
@@ -343,9 +342,7 @@ class Array:
         """Give the kind of memory the elements are in, the host's (1) or an OpenCL device's (4), and its number."""
         if not self.device.own_memory:
             return HOST, 0
-        from mdhnp.runtime.devices import devices
-
-        return _OPENCL, next((n for n, device in enumerate(devices()) if device is self.device), 0)
+        return _OPENCL, next((n for n, d in enumerate(runtime.devices.devices()) if d is self.device), 0)
 
 
 def make(view: npt.NDArray[Any], device: Any) -> Array:
@@ -357,9 +354,8 @@ def make(view: npt.NDArray[Any], device: Any) -> Array:
 
 def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
     """Give a pickled array: on the device it was on where that is there, else on the default one."""
-    from mdhnp.runtime.devices import default_device, devices
-
-    found = next((d for d in devices() if d.identity == identity), None) or default_device()
+    known = runtime.devices
+    found = next((d for d in known.devices() if d.identity == identity), None) or known.default_device()
     return make(transfer.put(np.array(elements), found), found)
 
 

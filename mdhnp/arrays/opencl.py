@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import runtime
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
@@ -28,12 +29,10 @@ if TYPE_CHECKING:  # which load OpenCL
 
 def adopted(array: Any) -> Array:
     """Return an array of pyopencl's as an Array: in its buffer where kernels can work there, else in a copy."""
-    from mdhnp.runtime.devices import default_device
-
     elements = elements_of(array)
     if isinstance(elements, Array):
         return elements
-    device = device_of(array.context) or default_device()
+    device = device_of(array.context) or runtime.devices.default_device()
     return make(transfer.put(elements, device), device)
 
 
@@ -106,7 +105,6 @@ def _why(device: "Device | None") -> str:
 
 def device_of(context: "cl.Context") -> "Device | None":
     """Give the device that has a context, else one that is in it."""
-    from mdhnp.runtime.devices import default_device, devices
-
-    inside = [device for device in (default_device(), *devices()) if device.cl in context.devices]
+    known = runtime.devices
+    inside = [d for d in (known.default_device(), *known.devices()) if d.cl in context.devices]
     return next((device for device in inside if device.context == context), inside[0] if inside else None)

@@ -4,6 +4,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from mdhnp import runtime
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, attribute_of, make
 from mdhnp.arrays.types import checked_type
@@ -71,15 +72,13 @@ class SparseArray:
     _cut: tuple[Array, ...] | None
 
     def __init__(self, matrix: Any, *, device: Any = None) -> None:
-        from mdhnp.runtime.devices import default_device, find_target  # which load OpenCL
-
         kind = getattr(matrix, "format", None)
         kind = kind if isinstance(kind, str) else None  # text has a method of that name
         if kind not in ("csr", "csc", "bsr") or len(matrix.shape) != 2:
             given = f"a {type(matrix).__name__}" if kind is None else f"one of {len(matrix.shape)} axes in {kind}"
             raise TypeError(f"SparseArray: matrix must be a sparse one in csr, csc or bsr, as .tocsr() is, not {given}")
         checked_type(matrix.dtype)
-        where: Any = default_device() if device is None else find_target(device)
+        where: Any = runtime.devices.target_or_default(device)
         if where.several:
             raise ValueError(f"SparseArray: device must be a single one, not {where!r}")
         try:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import runtime
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import HOST, Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_in, elements_of
@@ -233,18 +234,10 @@ def device_for(given: Any, like: Any = None) -> "Device":
             like = like[0]
         if isinstance(like, Array):
             return like.device
-    kind, default, find = _listing()
-    if type(given) is kind or getattr(given, "passing", False):
+    known = runtime.devices
+    if type(given) is known.Device or getattr(given, "passing", False):
         return given
-    return default() if given is None else find(given)
-
-
-@cache
-def _listing() -> tuple[type, Any, Any]:
-    """Give the type of devices, and what knows them: imported once, as that loads OpenCL, and looked for no more."""
-    from mdhnp.runtime.devices import Device, default_device, find_target
-
-    return Device, default_device, find_target
+    return known.target_or_default(given)
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import runtime
 from mdhnp.arrays.array import Array
 from mdhnp.documentation import exported
 from mdhnp.frontend.creation import asarray, checked_type, device_for
@@ -109,9 +110,7 @@ class __array_namespace_info__:
 
     def devices(self) -> list[Any]:
         """Give all devices, as :func:`mdhnp.devices` does."""
-        from mdhnp.runtime.devices import devices
-
-        return list(devices())
+        return list(runtime.devices.devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """Give the types that new arrays have where nobody says another one, by kind."""

@@ -139,6 +139,11 @@ def find_target(spec: "str | int | Device | Group | Sequence[str | int | Device]
     return found[0] if len(found) == 1 else group(found)
 
 
+def target_or_default(spec: Any) -> Any:
+    """Give what an argument of a public function names, as :func:`find_target` does; the default device for None."""
+    return default_device() if spec is None else find_target(spec)
+
+
 def equal_devices(identity: str) -> list[Device]:
     """Give the devices of an identity; where there are none, parts of a device that have it.
 
@@ -233,8 +238,7 @@ it needs; this waits for everything, as before taking a time.""",
     guard=False,
 )
 def synchronize(device: Any = None) -> None:
-    where = default_device() if device is None else find_target(device)
-    for one in where.members:
+    for one in target_or_default(device).members:
         if one.own_memory:
             pending.synchronize(one)
 
@@ -253,7 +257,7 @@ def synchronize(device: Any = None) -> None:
     guard=False,
 )
 def memory_info(device: Any = None) -> MemoryInfo:
-    where: Any = default_device() if device is None else find_target(device)
+    where = target_or_default(device)
     if where.several:
         return MemoryInfo(*map(sum, zip(*map(memory_info, where.members), strict=True)))
     if where.own_memory:
