@@ -13,7 +13,7 @@ system.rest_soon()  # before anything loads NumPy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mdhnp import linalg, semiring
+from mdhnp import linalg, runtime, semiring
 from mdhnp.arrays import Array, SparseArray
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
@@ -26,7 +26,6 @@ from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, v
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.namespace import LATER, MODULES, NUMPYS
 from mdhnp.patching import patch
-from mdhnp.runtime import executors
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ __all__ = [
 ]  # fmt: skip
 __all__.extend([*MODULES, *NUMPYS])
 
-executors.register(lambda: import_module("mdhnp.distributed.executor"))
+runtime.LATE["executor"] = "mdhnp.distributed.executor"
 
 
 def __getattr__(name: str) -> Any:

@@ -14,34 +14,18 @@ _NAMES = {
         mod multiply negative nextafter not_equal positive pow power real reciprocal remainder right_shift rint
         round sign signbit sin sinh sqrt square subtract tan tanh true_divide trunc where
     """,
-    "generators": """
-        arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like
-    """,
-    "indexing": """
-        take take_along_axis
-    """,
-    "joining": """
-        concat pad repeat roll stack tile
-    """,
+    "generators": "arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like",
+    "indexing": "take take_along_axis",
+    "joining": "concat pad repeat roll stack tile",
     "manipulation": """
         broadcast_arrays broadcast_shapes broadcast_to expand_dims flip matrix_transpose moveaxis permute_dims
         reshape squeeze swapaxes unstack
     """,
-    "places": """
-        argmax argmin
-    """,
-    "reductions": """
-        all any count_nonzero max mean min prod std sum var
-    """,
-    "scans": """
-        cumulative_prod cumulative_sum diff
-    """,
-    "searching": """
-        argsort nonzero searchsorted sort unique unique_all unique_counts unique_inverse unique_values
-    """,
-    "types": """
-        __array_namespace_info__ astype can_cast finfo iinfo isdtype result_type
-    """,
+    "places": "argmax argmin",
+    "reductions": "all any count_nonzero max mean min prod std sum var",
+    "scans": "cumulative_prod cumulative_sum diff",
+    "searching": "argsort nonzero searchsorted sort unique unique_all unique_counts unique_inverse unique_values",
+    "types": "__array_namespace_info__ astype can_cast finfo iinfo isdtype result_type",
 }
 
 #: Types and constants that are NumPy's own.

@@ -323,6 +323,14 @@ def as_float(number: Any) -> float:
         return inf if number > 0 else -inf
 
 
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Raise TypeError, which names the argument, for what is no whole number, ValueError for one below the least."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: takes a whole number, not {value!r:.80}")
+    if value < least:
+        raise ValueError(f"{name}: takes {least} or more, not {shown(value)}")
+
+
 def shown(value: object) -> str:
     """Give what an error says that a value is; Python writes no integers of more than 4300 digits."""
     try:

@@ -373,7 +373,7 @@ def test_chains_too_large_for_a_device_are_taken_apart(
     def nothing_fits(h: MdHom, caps: DeviceCaps) -> Schedule:
         return default(h, replace(caps, local_memory=100) if isinstance(h, Chain) else caps)
 
-    limit = {"allocation": ("largest_array", lambda device: x.nbytes - 1), "local": ("_default", nothing_fits)}
+    limit = {"allocation": ("largest_array", lambda device: x.nbytes - 1), "local": ("default", nothing_fits)}
     monkeypatch.setattr(kernels, *limit[what])
     shown = mdhnp.explain(mdhnp.fuse(_eight), x)
     assert not any(isinstance(plan.mdhom, Chain) for plan in shown.launches)

@@ -303,7 +303,7 @@ def compare(p: Lifecycle, candidates: Sequence[tuple[Plan, float]]) -> None:
 def settle(p: Lifecycle, known: tuple[Plan, Sequence[tuple[Plan, Sequence[float]]]]) -> None:
     """Put the winner in place, and keep what was measured, and what lost."""
     won, times = known
-    median = loading.times.median_of
+    median = loading.times.median
     said = [f"{'NumPy' if isinstance(plan, ByNumpy) else 'kernels'} {median(s) * 1e6:.1f} µs" for plan, s in times]
     p.put(won, f"measured: {', '.join(said)}")
     p.compared([plan for plan, _ in times if plan is not won and not isinstance(plan, ByNumpy)])

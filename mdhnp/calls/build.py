@@ -30,7 +30,7 @@ from mdhnp.system import spinning
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
-from mdhnp.tuning.times import KERNELS, NUMPY, judge, median_of, remember
+from mdhnp.tuning.times import KERNELS, NUMPY, judge, remember
 
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
@@ -203,7 +203,7 @@ def affordable(nbytes: int) -> bool:
 
 def keep(request: Request, won: Plan, calls: Mapping[str, Sequence[float]]) -> None:
     """Keep the seconds of calls by name of a plan, and the winner: for other processes, and later calls of this one."""
-    seconds = {plan: median_of(each) for plan, each in calls.items()}
+    seconds = {plan: median(each) for plan, each in calls.items()}
     remember(request.mdhom, request.device, seconds)
     if len(calls) > 1:
         judge(request.mdhom, request.device, NUMPY if isinstance(won, ByNumpy) else KERNELS, calls)

@@ -5,7 +5,6 @@ Takes a request, gives a plan. Each function asks one folder. It must not know w
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -43,8 +42,6 @@ from mdhnp.tuning.measure.machine import machine_of
 _PARTS, _BYTES = 8, 1 << 25
 #: Seconds, and part of a call's time, that must be won by estimate.
 _WON, _SHARE = 1e-3, 0.15
-
-_default = lru_cache(maxsize=4096)(default)
 
 
 def own(request: Request, why: str) -> Kernels | SlicedKernels:
@@ -94,7 +91,7 @@ def repeating(plan: Kernels) -> tuple[Schedule, ...]:
     if plan.origins != ("general",):
         return plan.schedules
     each, caps, found = staged(plan), plan.device.caps, replace(plan.schedules[0], second=None)
-    return tuple([adapt(stage.mdhom, found, caps) or _default(stage.mdhom, caps) for stage in each])
+    return tuple([adapt(stage.mdhom, found, caps) or default(stage.mdhom, caps) for stage in each])
 
 
 def sliced(request: Request, why: str) -> SlicedKernels | None:
@@ -147,11 +144,11 @@ def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
         (stage,) = stages(plan.mdhom)
         (canonic,) = _canonical([stage])
         return general_procedures(canonic, stage.mdhom, plan.schedules[0], caps)
-    return procedures(staged(plan), plan.schedules, caps, _default)
+    return procedures(staged(plan), plan.schedules, caps, default)
 
 
 def _program(each: Sequence[Stage], found: Sequence[Scheduled], device: Device) -> Program:
-    return generate(each, [f.schedule for f in found], device.caps, _default)
+    return generate(each, [f.schedule for f in found], device.caps, default)
 
 
 def untuned(request: Request) -> list[Computation]:
@@ -169,7 +166,7 @@ def _best(request: Request, why: str) -> Kernels:
         return _plan(request, found, _program(each, found, device), why)
     except (IllegalSchedule, BuildError, LaunchError) as error:
         # A remembered schedule may fit its stage, but not the kernel that follows a split reduction, nor the compiler.
-        safe = [Scheduled(_default(s.mdhom, device.caps), "default") for s in each]
+        safe = [Scheduled(default(s.mdhom, device.caps), "default") for s in each]
         if [f.schedule for f in safe] == [f.schedule for f in found]:
             raise
         if not isinstance(error, IllegalSchedule):
@@ -183,7 +180,7 @@ def _scheduled(h: Computation, device: Device) -> Scheduled:
         return Scheduled(tuned, "tuned")
     if (shared := family_schedule(h, device)) is not None:
         return Scheduled(shared, "family")
-    return Scheduled(_default(h, device.caps), "default")
+    return Scheduled(default(h, device.caps), "default")
 
 
 def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Kernels, Part], ...]:
@@ -207,7 +204,7 @@ def apart(graph: Graph, devices: Sequence[Device], mode: Mode) -> Graph:
 def fits(h: Computation, device: Device) -> bool:
     """Whether a device can compute what is fused as one, with what tiles keep in local memory, and had better do."""
     try:
-        s = _default(h, device.caps)
+        s = default(h, device.caps)
     except IllegalSchedule:
         return False
     return not _is_too_large(h, device) and pays(h, s, device.caps) and not is_slower_than_apart(h, s, device.caps)

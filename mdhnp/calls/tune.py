@@ -21,7 +21,7 @@ from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.pending import synchronize
 from mdhnp.schedule import IllegalSchedule
-from mdhnp.settings import as_float, config, shown
+from mdhnp.settings import as_float, config, require_whole, shown
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.check import timed
@@ -64,16 +64,11 @@ class Tuning:
         self._left: list[IllegalSchedule] = []  # why stages were left as they are, of which the space describes nothing
         if not isinstance(budget, Real) or isinstance(budget, bool):
             raise TypeError(f"tune: budget: takes a number of seconds, not {budget!r:.80}")
-        if evaluations is not None and not hasattr(evaluations, "__index__"):
-            raise TypeError(f"tune: evaluations: takes a whole number, not {evaluations!r:.80}")
         if not as_float(budget) > 0:
             raise ValueError(f"tune: budget: takes a positive number of seconds, not {shown(budget)}")
-        if evaluations is not None and evaluations < 1:
-            raise ValueError(f"tune: evaluations: takes 1 or more, not {shown(evaluations)}")
-        if not hasattr(seed, "__index__"):
-            raise TypeError(f"tune: seed: takes a whole number, not {seed!r:.80}")
-        if seed < 0:
-            raise ValueError(f"tune: seed: takes 0 or more, not {shown(seed)}")
+        if evaluations is not None:
+            require_whole("tune: evaluations", evaluations, 1)
+        require_whole("tune: seed", seed, 0)
         try:
             self._objective = Objective(objective)
         except ARGUMENTS as error:

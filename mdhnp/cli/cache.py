@@ -11,8 +11,7 @@ from typing import get_args
 
 import click
 
-from mdhnp.cli.options import OutputFile
-from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table, shorten, writing
+from mdhnp.cli.output import OutputFile, draw, duration, outcomes, plot_option, print_table, shorten, writing
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.runtime.devices import NoDeviceError, equal_devices, find_devices
 from mdhnp.runtime.handle import Runtime

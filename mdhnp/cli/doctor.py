@@ -25,6 +25,7 @@ import numpy as np
 
 import mdhnp
 from mdhnp import native, system
+from mdhnp.cli.output import duration
 from mdhnp.runtime import discovery
 from mdhnp.runtime.private import cache_folder, data_folder, opened, tuning_file
 from mdhnp.system import cores
@@ -305,8 +306,6 @@ def _model(address: str) -> str:
 
 
 def _row(device: Mapping[str, str], check: Mapping[str, Any]) -> list[str]:
-    from mdhnp.cli.output import duration
-
     times = [duration(s) for s in check["seconds"]] if "seconds" in check else [str(check["error"]), "", "", ""]
     return [device["name"], device["runtime"], f"{device['platform']}, {device['driver']}", *times]
 

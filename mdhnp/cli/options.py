@@ -5,7 +5,6 @@ These are any einsum, and those of one table, by name; the demo's records of cal
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -143,19 +142,6 @@ class ExtentsType(click.ParamType):
                 self.fail(f"{part!r} is no extent of an index; write one for each: i=1024,j=64", param, ctx)
             found[index] = int(extent)
         return found
-
-
-class OutputFile(click.Path):
-    """A file to write, in a folder that is there: so that nobody waits for results that cannot be kept."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, writable=True, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Any = super().convert(value, param, ctx)
-        if not path.parent.is_dir():
-            self.fail(f"there is no folder {str(path.parent)!r}", param, ctx)
-        return path
 
 
 device_option = click.option(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mdhnp.cli.options import OutputFile
 from mdhnp.tuning.cache.records import Measurement, printable
 
 if TYPE_CHECKING:
@@ -83,6 +82,19 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise click.UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+class OutputFile(click.Path):
+    """A file to write, in a folder that is there: so that nobody waits for results that cannot be kept."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Any = super().convert(value, param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"there is no folder {str(path.parent)!r}", param, ctx)
+        return path
 
 
 class PlotFile(OutputFile):

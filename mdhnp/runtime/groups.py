@@ -1,6 +1,6 @@
 """Several devices that calls and Arrays name as one.
 
-It knows which devices they are; what is done with them, `executors.py` says.
+It knows which devices they are; what is done with them, `runtime.executor` says.
 """
 
 from collections.abc import Hashable, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 import pyopencl as cl
 
+from mdhnp import runtime
 from mdhnp.process import process
-from mdhnp.runtime import executors
 from mdhnp.runtime.handle import Device, NoDeviceError
 
 
@@ -49,11 +49,11 @@ class Group:
 
     @property
     def memory(self) -> Any:
-        return executors.several().memory
+        return runtime.executor.memory
 
     @property
     def executor(self) -> Any:
-        return executors.several()
+        return runtime.executor
 
 
 def group(members: Sequence[Device]) -> Group:

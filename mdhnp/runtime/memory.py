@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.pool import Block, pool
+from mdhnp.runtime.pool import Block, pool, require_buffer
 from mdhnp.runtime.resident import location
 from mdhnp.runtime.results import maker
 from mdhnp.runtime.transfers import receive, send
@@ -74,12 +74,8 @@ class Memory:
 
     def _checked_sizes(self) -> list[int]:
         """Give bytes of all arrays and temporaries; MemoryError where a buffer of the device cannot be so large."""
-        device, sizes = self._device, [*(layout.nbytes for layout in self._layouts), *self._sizes]
-        if (largest := max(sizes, default=0)) > device.caps.max_allocation:
-            raise MemoryError(
-                f"an array of {largest} bytes is larger than {device.name} ({device.runtime}) can hold in one buffer "
-                f"({device.caps.max_allocation} bytes)"
-            )
+        sizes = [*(layout.nbytes for layout in self._layouts), *self._sizes]
+        require_buffer(self._device, max(sizes, default=0))
         return sizes
 
 

@@ -156,11 +156,7 @@ class Pool:
 
     def new(self, size: int) -> Block:
         """Give a new block of a size; errors as of :meth:`take`."""
-        if size > self._device.caps.max_allocation:
-            raise MemoryError(
-                f"an array of {size} bytes is larger than {self._device.name} ({self._device.runtime}) can hold in one "
-                f"buffer ({self._device.caps.max_allocation} bytes); cut it into several"
-            )
+        require_buffer(self._device, size)
         with self._lock:
             self.empty(int(_MOST_FREE * self.total))
             for make_room in (lambda: None, lambda: self.empty(max(self.free() - size, 0)), self.empty, self._collect):
@@ -200,6 +196,15 @@ def size_class(nbytes: int) -> int:
     """Give the bytes of the blocks that serve so many: 1024 for 1000, 1088 for 1025, 1015808 for 10**6."""
     shift = max(nbytes.bit_length() - 5, 0)
     return max(-(-nbytes >> shift) << shift, _SMALLEST)
+
+
+def require_buffer(device: Device, nbytes: int) -> None:
+    """Raise MemoryError where no buffer of a device has so many bytes."""
+    if nbytes > device.caps.max_allocation:
+        raise MemoryError(
+            f"an array of {nbytes} bytes is larger than {device.name} ({device.runtime}) can hold in one buffer "
+            f"({device.caps.max_allocation} bytes); cut it into several"
+        )
 
 
 _pools: dict[Device, Pool] = {}

@@ -7,6 +7,7 @@ ones, kept in local memory; products want tiles of both operands there, and matr
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, islice, product
 from math import gcd, prod
 
@@ -70,6 +71,7 @@ def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
     return gpu_candidates(h.last, caps) if caps.kind == "gpu" else cpu_candidates(h.last, caps)
 
 
+@lru_cache(maxsize=4096)
 def default(h: Computation, caps: DeviceCaps) -> Schedule:
     """Return the first candidate; an IllegalSchedule where what is fused has none."""
     found = next(candidates(h, caps), None)

@@ -71,19 +71,14 @@ def judge(what: Computation, device: Device, won: str, calls: Mapping[str, Seque
     However many contests this process holds, it counts once.
     """
     known, key = _known(device), _key_of(what, device)
-    best = min([median_of(each) for plan, each in calls.items() if plan != won])
-    margin, noise = best / median_of(calls[won]), max([_noise(each) for each in calls.values()])
+    best = min([median(each) for plan, each in calls.items() if plan != won])
+    margin, noise = best / median(calls[won]), max([_noise(each) for each in calls.values()])
     before = known.before.get(key)
     agreed = before.processes if before is not None and before.plan == won else 0
     verdict = Verdict(won, margin, noise, agreed + (margin > noise))
     known.verdicts[key] = verdict
     cache().set_verdict(key, verdict)
     return verdict
-
-
-def median_of(seconds: Sequence[float]) -> float:
-    """Give what a call usually takes, by the seconds of several."""
-    return median(seconds)
 
 
 def _noise(seconds: Sequence[float]) -> float:

@@ -18,6 +18,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import moved
+from mdhnp.settings import require_whole
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.tuning_cache import distance
 from mdhnp.tuning.lookup import key_of
@@ -33,10 +34,7 @@ _ROUNDS, _CLOSE = 30, 1.5
 
 def drawn(sizes: Any, draws: int, seed: int) -> list[tuple[Any, ...]]:
     """Draw different arguments of a function of sizes from what :func:`mdhnp.tune` takes: so many, or all there are."""
-    if not hasattr(draws, "__index__"):
-        raise TypeError(f"tune: draws: takes a whole number, not {draws!r:.80}")
-    if draws < 1:
-        raise ValueError(f"tune: draws: takes 1 or more, not {draws}")
+    require_whole("tune: draws", draws, 1)
     rng = np.random.default_rng(seed)
     if isinstance(sizes, Mapping) and sizes:
         return [*dict.fromkeys(zip(*[_values(name, of, draws, rng) for name, of in sizes.items()], strict=True))]
