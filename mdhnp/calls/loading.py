@@ -13,6 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mdhnp import runtime
 from mdhnp.calls.entry import Spent
 from mdhnp.errors import warn
 from mdhnp.mdh import Computation
@@ -71,8 +72,7 @@ class Unloaded:
     @cached_property
     def price(self) -> float:
         """Seconds of calls from which on loading pays: at once where this machine's tuning cache holds something."""
-        private = import_module("mdhnp.runtime.private")  # which takes platformdirs
-        return 0.0 if private.tuning_file().exists() else LOADING
+        return 0.0 if import_module("mdhnp.runtime.private").tuning_file().exists() else LOADING  # takes platformdirs
 
 
 def _none() -> "tuple[Device, ...]":
@@ -117,7 +117,7 @@ def load() -> "tuple[Device, ...]":
     global devices  # noqa: PLW0603
     with unforked():
         import_module("mdhnp.calls.kernels")  # so that the next call need not
-        candidates: Callable[[], tuple[Device, ...]] = import_module("mdhnp.runtime.devices").candidates
+        candidates: Callable[[], tuple[Device, ...]] = runtime.devices.candidates
         usable = candidates()
     for each in usable:
         for device in each.members:

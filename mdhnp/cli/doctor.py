@@ -5,6 +5,7 @@ vendor's library, listing devices, a computation) is done in processes of its ow
 Nor does this module import what takes pyopencl, which cannot be imported where there is no OpenCL loader.
 """
 
+import ctypes
 import importlib.metadata
 import json
 import os
@@ -173,8 +174,6 @@ def nvidias() -> dict[str, str]:
 
 def loaded(library: str) -> dict[str, Any]:
     """Load a library; the dynamic linker's words, where it does not, say which other one is missing."""
-    import ctypes
-
     try:
         ctypes.CDLL(library)
     except OSError as error:
