@@ -4,12 +4,12 @@ A test that takes the fixture `device` runs once for each OpenCL device present,
 count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
 
-A plain run takes a part of the tests, the same one each time and on each machine, since names decide. Of a test that
-takes a device, or is marked as `drawn`, so many cases are drawn as `drawn` says, and each runs on one device, as often
-as `SHARES` says; of those marked as `whole` every case runs, and every device gets one of them at least. A test that
-takes no device finds the runtime first that its name draws, as often as `SHARES` says; GPUs come before the CPU's,
-unless `--device` is given. With `--long` each case runs on each device, each test that takes none runs once for each,
-which it finds first, and those marked as slow run, too.
+A plain run takes a part of the tests, the same one each time and on each machine, since names decide. Of a test's cases
+so many are drawn as `drawn` says, and each runs on one device if it takes one, as often as `SHARES` says; of those
+marked as `whole` every case runs, and every device gets one of them at least. A test that takes no device finds the
+runtime first that its name draws, as often as `SHARES` says; GPUs come before the CPU's, unless `--device` is given.
+With `--long` each case runs on each device, each test that takes none runs once for each, which it finds first, and
+those marked as slow run, too.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
     for test, cases in tests.items():
         found = next(iter(cases.values()))
         one, takes_device, enough = next(iter(found.values())), "" not in found, len(cases) >= len(found)
-        whole = one.get_closest_marker("whole") or not (takes_device or one.get_closest_marker("drawn"))
+        whole = one.get_closest_marker("whole")
         for place, case in enumerate(sorted(cases, key=mixed)):
             if not whole and place >= drawn(len(cases)):
                 left |= {*cases[case].values()}

@@ -107,6 +107,7 @@ MADE = {"mdhnp.Tuned", "mdhnp.LaunchError"}
 NEVER_RAISE = {"mdhnp.ps", "mdhnp.dask.collect"}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [n for n in public() if callable(_object(n)) and n.split(".")[-1] not in NUMPYS])
 def test_docstring_is_complete(name: str) -> None:
     validate = pytest.importorskip("numpydoc.validate").validate
@@ -119,6 +120,7 @@ def test_docstring_is_complete(name: str) -> None:
     assert [(code, text) for code, text in validate(name)["errors"] if code in wanted] == []
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [n for n in public() if inspect.isfunction(_object(n))])
 def test_help_begins_with_a_short_signature(name: str) -> None:
     signature = str(inspect.signature(_object(name)))
@@ -126,6 +128,7 @@ def test_help_begins_with_a_short_signature(name: str) -> None:
     assert len(signature) <= 320
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [n for n in public() if callable(_object(n)) and n != "mdhnp.config"])
 def test_it_is_pickled_by_name(name: str) -> None:
     assert pickle.loads(pickle.dumps(_object(name))) is _object(name)

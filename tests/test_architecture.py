@@ -62,6 +62,7 @@ def test_the_table_names_every_folder() -> None:
     assert {*FOLDERS.values()} == {*ORDER}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("module", FOLDERS)
 def test_imports_only_what_stands_before(module: str) -> None:
     own, imports = FOLDERS[module], [*_imports(module)]
@@ -75,6 +76,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("folder", ["mdh", "cost", "fusion", "schedule", "codegen"])
 def test_pure_folders_know_no_device(folder: str) -> None:
     for path in (PACKAGE / folder).rglob("*.py"):
@@ -82,6 +84,7 @@ def test_pure_folders_know_no_device(folder: str) -> None:
         assert "pyopencl" not in text, path
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("module", sorted({*namespace.MODULES.values()}))
 def test_the_namespace_has_what_its_modules_offer(module: str) -> None:
     assert {name for name, of in namespace.MODULES.items() if of == module} == {*import_module(module).__all__}

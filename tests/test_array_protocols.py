@@ -162,7 +162,6 @@ def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
     assert mdhnp.fallback_counts() == before
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", CALLS)
 def test_functions_of_a_few_lines_are_numpys_of_all_types(name: str, pytestconfig: pytest.Config) -> None:
     """Each with every other type, as most functions have several calls here; with `--long` with all."""

@@ -65,7 +65,6 @@ def test_by_kernels(device: Device, shape: Any, dtype: str, how: int) -> None:
     np.testing.assert_allclose(found, _formula(*arrays, **options), rtol=0, atol=NEAR[dtype])
 
 
-@pytest.mark.drawn
 @pytest.mark.filterwarnings("ignore:invalid value")  # as NumPy warns of rows in which nothing counts
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_by_numpy(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,6 @@ def test_rings_hold_all_that_is_read_of_them(seed: int) -> None:
             held[n] |= {x % ring.points: x for x in points}
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", [*range(50), 420, 441])
 def test_random_kernels(seed: int) -> None:
     """No access out of bounds, no race: also of local memory."""
@@ -109,7 +108,6 @@ def test_random_kernels(seed: int) -> None:
     assert_stays_inside(made, schedule(p, made))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(50))
 def test_random_streams(seed: int) -> None:
     made, _, s = random_stream(Seeded(seed), 16)

@@ -164,7 +164,6 @@ def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "wrong result" in result.stderr and "ratio" not in result.stdout
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", CASES)
 def test_cases_agree_with_numpy(name: str) -> None:
     case = CASES[name]

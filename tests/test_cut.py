@@ -130,7 +130,6 @@ OPERATORS: dict[str, tuple[int, Callable[..., Any], tuple[Array, ...], Any, dict
 }
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("finished", [False, True], ids=["plain", "finished"])
 @pytest.mark.parametrize("kind", [pw, ps])
 @pytest.mark.parametrize("name", OPERATORS)
@@ -171,7 +170,6 @@ ACCESSES = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("name", ACCESSES)
 def test_parts_of_stencils_read_regions(name: str, boundary: str) -> None:

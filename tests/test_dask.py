@@ -124,7 +124,6 @@ def chunks(draw: Any, extent: int) -> tuple[int, ...]:
     return tuple(np.diff([0, *sorted(ends), extent]).tolist())
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", CALLS)
 @given(data=st.data())
 @settings(max_examples=12)
@@ -136,7 +135,6 @@ def test_results_are_those_of_whole_arrays(interpreted: None, name: str, data: A
     assert_same(mdhnp.dask.apply(function, *cut), function(*arrays))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", CALLS)
 def test_chunks_of_one_element(interpreted: None, name: str) -> None:
     function, shapes = CALLS[name]

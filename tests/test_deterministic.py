@@ -219,7 +219,6 @@ def test_kernels_compute_by_multiply_adds(device: Device) -> None:
     assert integers.launches[0].mdhom.precision == "highest"  # any order gives the same
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("where", groups())
 @pytest.mark.parametrize("name", CALLS | OF_SEVERAL)
 def test_bits_are_those_of_several_devices(where: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +229,6 @@ def test_bits_are_those_of_several_devices(where: str, name: str, monkeypatch: p
         assert bits(call) == pinned
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("axis", (0, 1))
 @pytest.mark.parametrize("name", CALLS_OF_ARRAYS)

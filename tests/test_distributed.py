@@ -167,7 +167,6 @@ _PRODUCTS = mdhnp.fuse(lambda *x: (*[a.T @ a for a in x], *[x[0][n : n + 4].sum(
 _SOFTMAX = mdhnp.fuse(lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x).sum(axis=1, keepdims=True))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CALLS)
 def test_every_call_gives_what_one_device_gives(name: str, kind: str, pair: Group, cut_always: None) -> None:
@@ -220,7 +219,6 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", ROWS)
 def test_each_device_computes_its_rows_by_one_kernel(name: str, several: Group, cut_always: None) -> None:
     function, arrays = mdhnp.fuse(ROWS[name][0]), ROWS[name][1]
@@ -254,7 +252,6 @@ def test_rows_that_lie_in_several_pieces_are_computed_mdh_by_mdh(
         assert Rows not in {type(plan.mdhom) for plan, _ in seen}
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(30))
 def test_random_rows_on_devices(seed: int, cut_always: None) -> None:
     p = Seeded(seed)
@@ -298,7 +295,6 @@ HOST: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", HOST)
 def test_ndarrays_in_and_out(name: str, several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdhnp.distributed.executor.pays", lambda graph, group: True)

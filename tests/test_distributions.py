@@ -172,7 +172,6 @@ def test_parts_share_the_memory(several: Group) -> None:
     np.testing.assert_array_equal(doubled.numpy(), A * 2)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_changed_apart_are_combined(several: Group, kind: str) -> None:
     a = mdhnp.distribute(np.zeros((7, 3), "i4"), "copy")
@@ -271,7 +270,6 @@ def test_rows_that_are_taken_one_by_one_share_kernels(
     assert len(described) <= 2 * len(several.members)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_elements_than_devices(several: Group, cut_always: None, kind: str) -> None:
     for shape in ((), (0,), (1,), (2,), (1, 5), (0, 3), (3, 0)):

@@ -246,7 +246,6 @@ COMPLEX = (
 )
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64], ids=["float32", "complex64"])
 @pytest.mark.parametrize("name", CALLS | CONVERTED)
 def test_functions_of_a_few_lines_are_traced(name: str, dtype: Any) -> None:

@@ -136,7 +136,6 @@ def test_each_rule_fires_and_keeps_what_is_computed(rule: Rule, shape: tuple[int
             equal(rule.rewrite(graph, match).interpret(x), graph.interpret(x))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", PROGRAMS)
 @settings(max_examples=6)
 @given(shape=st.tuples(SIZES, SIZES), dtype=st.sampled_from(DTYPES), data=st.data())
@@ -157,7 +156,6 @@ def test_each_rewriting_computes_the_same(name: str, shape: tuple[int, int], dty
             equal(applied.after.interpret(*arrays), applied.before.interpret(*arrays))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.int8])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rewritings_agree_bit_for_bit_in_integers_that_wrap(name: str, dtype: Any) -> None:

@@ -63,6 +63,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *SEVERAL])
 def test_text_is_the_golden_one(name: str, request: pytest.FixtureRequest) -> None:
     if name in SEVERAL:

@@ -44,7 +44,6 @@ def _assert_right(h: MdHom, arrays: Sequence[Array], used: Sequence[Schedule]) -
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(60))
 def test_random_mdhs(seed: int) -> None:
     one = case(Seeded(seed))

@@ -89,7 +89,6 @@ def test_portions_are_all_points_once_and_the_first_reads_what_is_known(data: st
 # ----------------------------------------------------------------------------------------------------------- iterations
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
 def test_an_iteration_exchanges_halos_and_copies_nothing_else(mode: Any, several: Group, cut_always: None) -> None:
     x, count = np.random.default_rng(1).integers(-3, 4, (19, 6)), len(several.members)

@@ -192,7 +192,6 @@ def test_kernels_of_all_schedules(name: str, device: Device) -> None:
         np.testing.assert_array_equal(got, want, f"{used}")
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", READINGS)
 @pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
 def test_procedures_read_what_there_is(name: str, caps: Any) -> None:

@@ -40,7 +40,6 @@ def _walk(program: Program, built: tuple[Procedure, ...], chain: list[Stage]) ->
         pytest.skip(f"more than {STEPS} steps")
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("seed", range(100))
 def test_random_kernels(seed: int, asynchronous: bool) -> None:
@@ -59,7 +58,6 @@ def test_random_kernels(seed: int, asynchronous: bool) -> None:
     _walk(program, procedures(chain, used, device, lambda m, caps: next(again)), chain)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("in_ring", [False, True])
 @pytest.mark.parametrize("seed", range(40))
 def test_default_kernels_of_gpus(seed: int, in_ring: bool) -> None:
@@ -71,7 +69,6 @@ def test_default_kernels_of_gpus(seed: int, in_ring: bool) -> None:
         _assert_right(one.mdhom, one.arrays, program, built)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i1", "u1", "?"])
 @pytest.mark.parametrize("shape", [(8192,), (8195,), (33, 300), (9, 1031)])
 def test_large_maps_of_gpus(shape: tuple[int, ...], dtype: str) -> None:
@@ -123,7 +120,6 @@ RUN = (
 )  # fmt: skip
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", RUN)
 def test_named_kernels_with_values(name: str) -> None:
     named, device = (KERNELS | EXCHANGED | MULTIPLIED)[name], ELSEWHERE.get(name, CAPS)

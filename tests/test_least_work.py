@@ -120,7 +120,6 @@ def program(p: Picker, function: str, total: str) -> tuple[MdHom, tuple[Array, .
     return h.bind(*arrays, **extents), tuple(arrays)
 
 
-@pytest.mark.drawn
 @pytest.mark.usefixtures("free")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_a_law_keeps_every_value_and_saves_points(law):
@@ -143,7 +142,6 @@ FUNCTIONS = (np.add, np.multiply, np.minimum, np.maximum, np.fmin, np.fmax, np.h
              np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.arctan2, np.subtract)  # fmt: skip
 
 
-@pytest.mark.drawn
 @pytest.mark.usefixtures("free")
 @pytest.mark.parametrize("dtype", "?bBlLefdD")
 def test_equations_that_a_sample_refutes_are_not_used(monkeypatch, dtype):

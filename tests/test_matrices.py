@@ -51,7 +51,6 @@ def _drawn(seed: int, caps: DeviceCaps, **how: Any) -> tuple[Contraction, list[S
     return one, steps, matrix_schedule(Seeded(seed), steps[0].mdhom, caps)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(RUN))
 def test_values(seed: int) -> None:
     caps = replace(MATRICES, async_copies=seed % 3 > 0)
@@ -61,7 +60,6 @@ def test_values(seed: int) -> None:
     assert doubtful == ({False} if ATOMS[s.atom].split else set())
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(RUN))
 def test_values_of_factors_at_the_ends_of_their_types(seed: int) -> None:
     """NaN, infinities, subnormal, huge and tiny numbers, here and there among others."""
@@ -166,7 +164,6 @@ def test_products_of_integers_wrap_around(dtype: str) -> None:
 _WIDE = [(name, turned) for name, atom in ATOMS.items() if atom.wide for turned in pairs((False, True), repeat=2)]
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(("name", "turned"), _WIDE)
 def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
     """With rows and columns that stick out of tiles, several of these, and something done at the end.
@@ -201,7 +198,6 @@ def test_wide_instructions(name: str, turned: tuple[bool, bool]) -> None:
 _AROUND = ((0, -2, 0), (0, 3, 0), (-5, -1, 3), (4, 2, -1))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["3xtf32", "f16", *dict(_WIDE)])
 @pytest.mark.parametrize("moved", _AROUND)
 def test_zeros_around_factors(name: str, moved: tuple[int, int, int]) -> None:

@@ -78,7 +78,6 @@ def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
     assert (np.abs(got[finite] - exact[finite]) <= limit[finite]).all()
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("kernel", SPLIT)
 @pytest.mark.parametrize("name", SPECIAL)
 def test_factors_that_parts_cannot_represent(name: str, kernel: str) -> None:
@@ -127,7 +126,6 @@ def test_no_factor_is_overlooked(seed: int) -> None:
     assert True in found
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", SPECIAL)
 def test_parts_of_complex_factors_that_parts_cannot_represent(name: str) -> None:
     """Each imaginary part is 1, so that the real ones of the products show what happens to the others."""

@@ -151,7 +151,7 @@ def by_few_cases(test: Any) -> None:
     for chosen in product(*(mark.args[1] for mark in marks)):
         values = [v for value, mark in zip(chosen, marks, strict=True) for v in _values(value, mark)]
         cases.append(pytest.param(*values, marks=[] if [*chosen] in taken else pytest.mark.slow))
-    test.pytestmark = [pytest.mark.drawn.mark, *(m for m in test.pytestmark if m.name != "parametrize")]
+    test.pytestmark = [m for m in test.pytestmark if m.name != "parametrize"]
     pytest.mark.parametrize(names, cases)(test)
 
 

@@ -60,7 +60,6 @@ def operands(text: str, dtype: np.dtype[Any], scale: int) -> list[Any]:
     return [np.asarray(RNG.integers(0, most, shape)).astype(dtype) for shape in shapes]
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("text", TEXTS)
 def test_same_as_einsum(text: str) -> None:
     for dtype in DTYPES:

@@ -54,7 +54,6 @@ def viewed(views: str, dtypes: Sequence[str]) -> list[Any]:
     return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("large", [ufuncs.LARGE, 0], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("name", MAPS)

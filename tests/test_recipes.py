@@ -110,7 +110,6 @@ def _put(x: Any, into: Any, key: Any, value: Any) -> Any:
     return made
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_give_what_numpy_gives_however_often(name: str) -> None:
     numpys = CALLS[name](np, np.asarray)

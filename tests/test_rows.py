@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=lambda caps: caps.kind)
 @pytest.mark.parametrize("seed", range(50))
 def test_random_kernels(seed: int, caps: DeviceCaps) -> None:
@@ -43,7 +42,6 @@ def test_random_kernels(seed: int, caps: DeviceCaps) -> None:
     assert_stays_inside(made, schedule(p, made, caps), caps)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(30))
 def test_kernels_of_gpus(seed: int) -> None:
     """Also of rows shorter than a subgroup, and of so many that no number of them divides: with values, too."""

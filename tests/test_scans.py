@@ -95,7 +95,6 @@ def _drawn(p: Picker) -> tuple[MdHom, list[Array], Stage, Schedule]:
     return h, arrays, stage, replace(plain(stage.mdhom, EXCHANGING), results="private", **sizes)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(60))
 def test_random_scans(seed: int) -> None:
     h, arrays, stage, s = _drawn(Seeded(seed))

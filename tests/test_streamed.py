@@ -127,7 +127,6 @@ def _run(made: Rows, s: Schedule, arrays: list[Any]) -> Any:
     return output
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("function", "others"),
     [
@@ -147,7 +146,6 @@ def test_the_form_is_the_same_computation_in_any_tiles(function: Any, others: li
             np.testing.assert_allclose(_run(made, _tiles_of(made, s, 8), arrays), want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 @pytest.mark.parametrize("shape", [((), 64, 41, 3), ((), 67, 19, 5), ((2,), 33, 70, 2)])
 def test_tiles_add_up_bit_for_bit_in_integers_that_wrap(shape: Any, dtype: str) -> None:

@@ -3,9 +3,10 @@
 The golden texts of `test_golden.py` are read; these are too many for that. `texts.txt` has a line for each of several
 hundred random MDHs with random schedules: hashes of the texts, what the cost models say of the schedules, and what
 becomes of them with other numbers and on parts of the arrays; and a line for each operation of scalar functions.
-`defaults.txt` has the default schedules of named and of random MDHs on several devices. After an intended change
-write both anew with ``--update-golden``. To see what changed, write all texts into a folder before and after,
-``pytest tests/test_texts.py --write-texts DIR``, and compare the folders. Needs no device.
+`defaults.txt` has the default schedules of named and of random MDHs on several devices. A plain run compares some of
+the cases, ``--long`` all. After an intended change write both anew with ``--update-golden``. To see what changed, write
+all texts into a folder before and after, ``pytest tests/test_texts.py --write-texts DIR``, and compare the folders.
+Needs no device.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import DTYPES
+from conftest import drawn, mixed
 from random_functions import Picker, Seeded
 from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
@@ -61,6 +63,7 @@ _SHOWN = 8
 FORGETFUL = replace(CAPS, name="forgetful", l1=512, l2=8192)
 
 Line = tuple[str, str, str]  # name, what is kept, full text
+Taken = Callable[[str], bool]  # of a case's name
 
 
 def _short(text: str) -> str:
@@ -103,9 +106,9 @@ def _bound(one: Case) -> str:
         return type(error).__name__
 
 
-def _random() -> Iterator[Line]:
+def _random(taken: Taken) -> Iterator[Line]:
     """Random schedules of random MDHs, chains and the kernels that follow included."""
-    for seed in range(RANDOM):
+    for seed in filter(lambda n: taken(f"random {n}"), range(RANDOM)):
         p = Seeded(seed)
         one = case(p)
         h = one.mdhom
@@ -147,9 +150,9 @@ def _changed(p: Picker, h: MdHom, s: Schedule) -> str:
     return "\n".join(found)
 
 
-def _operations() -> Iterator[Line]:
+def _operations(taken: Taken) -> Iterator[Line]:
     """Every operation on every type, in scalars and in vectors."""
-    for name in sorted(OPERATIONS):
+    for name in filter(lambda n: taken(f"operation {n}"), sorted(OPERATIONS)):
         texts = []
         for dtype in DTYPES:
             for other in DTYPES if name == "cast" else (dtype,):
@@ -165,6 +168,8 @@ def _operations() -> Iterator[Line]:
                 vectors = replace(plain, vector_dim=0, vector_width=4, private_tile=(4,))
                 texts += [_whole(generate([stage], [s], CAPS, default)) for s in (plain, vectors)]
         yield f"operation {name}", _short("\n".join(texts)), "\n".join(texts)
+    if not taken("C text"):
+        return
     text = "void both(int a, int *twos, int *rest) { *twos = a / 2; *rest = a % 2; }"
     h = md_hom(text, {"i": cc}, "x[i] -> p[i], q[i]", results=(np.int32, np.int32)).bind(np.ones(6, "i4"))
     (stage,) = _chain(h)
@@ -184,9 +189,9 @@ def _operation(name: str, other: Any) -> tuple[Callable[..., Any], int]:
     return ufunc, ufunc.nin
 
 
-def _general() -> Iterator[Line]:
+def _general(taken: Taken) -> Iterator[Line]:
     """Kernels for all sizes."""
-    for seed in range(GENERAL):
+    for seed in filter(lambda n: taken(f"general {n}"), range(GENERAL)):
         p = Seeded(seed)
         first, *more = _chain(case(p).mdhom)
         typical = None if more else form(first.mdhom)
@@ -270,18 +275,21 @@ def _dense(shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
     return tuple(int(np.prod(shape[a + 1 :])) * np.dtype(dtype).itemsize for a in range(len(shape)))
 
 
-def _sized() -> Iterator[tuple[str, MdHom]]:
+def _sized(taken: Taken) -> Iterator[tuple[str, MdHom]]:
     for name, scalar, combine, views, options, sizes, dtype in NAMED:
         pattern = md_hom(scalar, combine, views, **options)
         for extents in sizes:
+            label = f"{name} {extents}".replace(", ", ",")
+            if not taken(label):
+                continue
             given = dict(zip(combine, extents, strict=True))
             shapes = [
                 tuple(max(a[x].span(extents)[1] for a in b.accesses) + 1 or 64 for x in range(len(b.accesses[0])))
                 for b in pattern.inputs
             ]
             arrays = [np.lib.stride_tricks.as_strided(np.zeros(1, dtype), s, _dense(s, dtype)) for s in shapes]
-            yield f"{name} {extents}".replace(", ", ","), pattern.bind(*arrays, **given)
-    for seed in range(SIZES):
+            yield label, pattern.bind(*arrays, **given)
+    for seed in filter(lambda n: taken(f"random {n}"), range(SIZES)):
         p = Seeded(seed)
         try:
             yield f"random {seed}", case(p, 1 << 20).mdhom
@@ -289,8 +297,8 @@ def _sized() -> Iterator[tuple[str, MdHom]]:
             continue
 
 
-def _defaults() -> Iterator[Line]:
-    for name, h in _sized():
+def _defaults(taken: Taken) -> Iterator[Line]:
+    for name, h in _sized(taken):
         for number, stage in enumerate(_chain(h)):
             for device, caps in DEVICES.items():
                 m = stage.mdhom
@@ -306,26 +314,34 @@ def _defaults() -> Iterator[Line]:
                 yield f"{name}, stage {number}, {device}", kept, f"{m}\n{s}\n{text}"
 
 
-def _compare(file: str, lines: Iterator[Line], request: pytest.FixtureRequest) -> None:
+def _case(line: str) -> str:
+    return line.partition(": ")[0].partition(", stage")[0]
+
+
+def _compare(file: str, lines: Callable[[Taken], Iterator[Line]], request: pytest.FixtureRequest) -> None:
+    """Compare the lines of the cases that their names draw, with `--long` of all; those that are written are all."""
     path, folder = GOLDEN / file, request.config.getoption("--write-texts")
     if request.config.getoption("--update-golden") or folder:
-        found = list(lines)
+        found = list(lines(bool))
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
             for name, _, text in found:
                 (Path(folder) / f"{name}.txt").write_text(text, encoding="utf-8")
         if request.config.getoption("--update-golden"):
             path.write_text("".join(f"{name}: {kept}\n" for name, kept, _ in found), encoding="utf-8")
-        lines = iter(found)
+        return
     before = path.read_text(encoding="utf-8").splitlines()
-    pairs = zip_longest((f"{name}: {kept}" for name, kept, _ in lines), before)
+    cases = sorted({_case(line) for line in before}, key=mixed)
+    taken: Taken = bool if request.config.getoption("--long") else {*cases[: drawn(len(cases))]}.__contains__
+    pairs = zip_longest((f"{name}: {kept}" for name, kept, _ in lines(taken)), [x for x in before if taken(_case(x))])
     changed = list(islice(((now, was) for now, was in pairs if now != was), _SHOWN))
     assert not changed, f"{file}: changed, and perhaps more; --update-golden writes all anew"
 
 
 def test_texts_of_random_schedules(request: pytest.FixtureRequest) -> None:
-    _compare("texts.txt", (line for lines in (_random(), _general(), _operations()) for line in lines), request)
+    kinds = (_random, _general, _operations)
+    _compare("texts.txt", lambda taken: (line for kind in kinds for line in kind(taken)), request)
 
 
 def test_default_schedules(request: pytest.FixtureRequest) -> None:
-    _compare("defaults.txt", _defaults(), request)
+    _compare("defaults.txt", _defaults, request)

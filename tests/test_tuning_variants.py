@@ -50,7 +50,6 @@ def text(h: Computation, s: Schedule, caps: DeviceCaps) -> str:
     return generate([Stage(h, sides[0], sides[1])], [s], caps, default).source
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", EVERY)
 def test_variants_are_other_kernels_and_what_is_not_distinct_is_the_same(name: str, caps: DeviceCaps) -> None:
