@@ -48,7 +48,6 @@ def test_pages_have_blocks() -> None:
     assert {p.name for p in PAGES if blocks(p)} >= {"README.md", "md_hom.md"}
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", ["mdhnp", *MODULES])
 def test_docstrings(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     # Examples of settings must not reach other tests.
