@@ -95,6 +95,11 @@ def test_optimize(device, case, optimize):
     check(case[0], operands(case[1], [np.float32]), optimize=optimize)
 
 
+@pytest.mark.parametrize("optimize", ["auto", "dp"])
+def test_a_path_among_axes_without_elements(optimize):
+    check(",ij,jkl,m", operands(((), (8, 8), (8, 3, 4), (0,)), [np.float32]), optimize=optimize)
+
+
 @pytest.mark.parametrize(
     ("subscripts", "shapes", "launches"),
     [

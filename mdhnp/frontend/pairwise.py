@@ -110,7 +110,8 @@ def _path(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method
     import opt_einsum  # takes 25 ms
 
     shared = shared_labels(terms, output)
-    equation, rest = f"{','.join(shared)}->{output}", [tuple([sizes[c] for c in own]) for own in shared]
+    # Of extents of 0 "dp" finds no path: none is dearer than none.
+    equation, rest = f"{','.join(shared)}->{output}", [tuple([max(sizes[c], 1) for c in own]) for own in shared]
     # The default's search for up to 8 operands leaves out paths whose first steps take more operations or memory.
     names = (name, "dp") if name in (True, "auto") and limit is None and len(terms) <= _SEARCHED else (name,)
     found = [opt_einsum.contract_path(equation, *rest, shapes=True, optimize=n, memory_limit=limit) for n in names]
