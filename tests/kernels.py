@@ -161,7 +161,7 @@ KERNELS: dict[str, Named] = {
         local_copies=(LocalCopy((0, 1), (0,)), LocalCopy((1, 0), (1,))), private_copies=(True, True), results="local",
     )),
     "gemm_prefetched": Named(GEMM, ((7, 150), (150, 64)), dict(
-        num_wg=(1, 2, 1), local_tile=(2, 32, 64), private_tile=(2, 32, 2), vector_dim=1, vector_width=8,
+        num_wg=(1, 2, 1), local_tile=(4, 32, 64), private_tile=(2, 32, 2), vector_dim=1, vector_width=8,
         local_copies=(None, LocalCopy((1, 0), (1,))), private_copies=(True, True), global_order=(1, 2, 0),
         results="global",
     )),

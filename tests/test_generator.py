@@ -104,7 +104,21 @@ def test_each_cache_line_of_waiting_results_is_prefetched(dtype: str, width: int
     text = replace(named, dtype=dtype, changes=changes).program().source
     size = np.dtype(dtype).itemsize
     lines = [row + first for row in (0, 64) for first in range(0, 32, 64 // size)]
-    assert [int(at or 0) for at in re.findall(r"PREFETCH\(O0 \+ i \* 64 \+ j(?: \+ (\d+))?\);", text)] == lines
+    assert [int(at or 0) for at in re.findall(r"PREFETCH\(O0 \+ i \* 64 \+ j(?: \+ (\d+))?, 1\);", text)] == lines
+
+
+@pytest.mark.parametrize(
+    ("dtype", "terms", "lines"), [("f4", 64, 4), ("f8", 64, 8), ("f4", 384, 16), ("f4", 400, 0), ("f4", 60, 0)]
+)
+def test_rows_of_the_next_private_tile_are_prefetched(dtype: str, terms: int, lines: int) -> None:
+    """Two rows of a factor that is not copied, of which each private tile reads the next ones; no long ones."""
+    named = KERNELS["gemm_prefetched"]
+    changes = {**named.changes, "local_tile": (4, 32, terms), "local_copies": (None, None)}
+    named = replace(named, dtype=dtype, shapes=((7, 500), (500, 64)), changes=changes)
+    text = named.program().source
+    each = 64 // np.dtype(dtype).itemsize
+    expected = [row + each * line for row in (1000, 1500) for line in range(lines)]
+    assert [int(at) for at in re.findall(r"PREFETCH\(I0 \+ i \* 500 \+ k_l \+ (\d+), 0\);", text)] == expected
 
 
 @pytest.mark.parametrize(

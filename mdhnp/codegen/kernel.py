@@ -22,10 +22,11 @@ from mdhnp.codegen.layers import group_loops, ids, points_inside, reads_inside, 
 from mdhnp.codegen.matrix import accumulate_products, are_words, await_products, store_words
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
+from mdhnp.codegen.prefetch import prefetch
 from mdhnp.codegen.producers import declare_operand
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.scalar import applied
-from mdhnp.codegen.store import clipped, element_point, prefetch_results, shifted, store_all, store_results
+from mdhnp.codegen.store import clipped, element_point, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
@@ -65,7 +66,7 @@ def emit_tiles(c: Context) -> None:
     if c.combined and c.s.results == "global":
         # Partial results wait in the output; the first local tile of the reduction writes, later ones combine.
         with group_loops(c, c.global_order), step_loops(c):
-            prefetch_results(c)
+            prefetch(c)
             acc = _accumulated(c)
             c.build.either(_first_tile(c), lambda: store_all(c, acc), lambda: store_all(c, acc, onto=True))
         return
@@ -81,6 +82,8 @@ def emit_tiles(c: Context) -> None:
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
     with step_loops(c):
+        if not any(map(c.walks, inner)):
+            prefetch(c)
         shared = c.chunks > 1 if c.fixed else c.reduced_items > 1
         per_tile = c.s.combine_on == "local" and (shared or any(map(c.walks, inner)))
         total = reduce.declare(c, "acc")

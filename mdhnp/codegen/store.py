@@ -2,20 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Point, place_of, read_back, store
-from mdhnp.codegen.ir.index import ONE, ZERO, Index, least
-from mdhnp.codegen.ir.statements import Prefetch
+from mdhnp.codegen.access import Context, Point, read_back, store
+from mdhnp.codegen.ir.index import ZERO, Index, least
 from mdhnp.codegen.ir.values import Value, in_type, splat
 from mdhnp.codegen.layers import points_inside, steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.work_items import is_first_item
-
-#: Bytes of a cache line of most CPUs, lines that one of their cores can have under way at once, and terms of a sum that
-#: take as long as a line from memory: some 300 cycles, where each waits for the one before.
-_LINE, _UNDER_WAY, _MEANWHILE = 64, 16, 64
 
 
 def shifted(c: Context, where: Index) -> Index:
@@ -39,29 +33,6 @@ def element_point(c: Context, offset: Mapping[int, int], lanes: int) -> Point:
     combined = dict.fromkeys(c.combined, ZERO)
     point, local = ({d: of(d) + o for d, o in offset.items()} for of in (c.base, c.local))
     return Point(point | combined, local | combined, lanes)
-
-
-def prefetch_results(c: Context) -> None:
-    """Have the cache lines under way that the private tile's results wait in, while its reduction runs.
-
-    Results whose vectors are scattered, or that lie on many lines, are left where they are. One work-item does so for
-    itself; others hide what they wait for behind each other.
-    """
-    lines = []
-    waiting = c.s.work_items == 1 and any(map(c.walks, c.combined)) and not c.h.places
-    if not waiting or prod(c.s.local_tile[d] for d in c.combined) < _MEANWHILE:
-        return
-    for n, view in enumerate(c.h.outputs):
-        along = [d for d in c.kept if c.addresses[view.name, 0][0][d] == ONE]
-        for offset in elements(c):
-            at, stride = place_of(c, n, element_point(c, offset, c.lanes))
-            if stride in (ZERO, ONE) and sum([offset[d] for d in along]) * view.dtype.itemsize % _LINE == 0:
-                vector = c.lanes if stride == ONE else 1
-                each = range(0, vector, max(_LINE // view.dtype.itemsize, 1))
-                lines += [Prefetch(c.buffer(view), at + lane) for lane in each]
-    if len(lines) <= _UNDER_WAY:
-        for line in lines:
-            c.build.add(line)
 
 
 def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = False) -> None:

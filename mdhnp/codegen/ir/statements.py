@@ -104,10 +104,11 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Have the cache line of an element under way, which is changed soon; it may lie outside of the buffer."""
+    """Have the cache line of an element under way, soon read or `changed`; it may lie outside of the buffer."""
 
     buffer: Buffer
     offset: Index
+    changed: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,11 +117,11 @@ class Helpers:
         return function
 
     def prefetch(self) -> str:
-        """Has the cache line at an address under way, for writing, where the compiler can and no option forbids it."""
+        """Has the cache line at an address under way, to be changed or not, where compiler and options allow it."""
         self.texts["_prefetch"] = (
             "#if !defined(PREFETCH) && defined(__has_builtin)\n#if __has_builtin(__builtin_prefetch)\n"
-            "#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 1)\n#endif\n#endif\n"
-            "#ifndef PREFETCH\n#define PREFETCH(p)\n#endif\n"
+            "#define PREFETCH(p, w) __builtin_prefetch((const void *)(size_t)(p), w)\n#endif\n#endif\n"
+            "#ifndef PREFETCH\n#define PREFETCH(p, w)\n#endif\n"
         )
         return "PREFETCH"
 

@@ -201,7 +201,9 @@ class _Kernel:
 
     def _prefetch(self, s: ir.Prefetch) -> None:
         if self._helpers.caps.kind == "cpu":  # OpenCL C's own function does nothing on both CPU runtimes
-            self._line(f"{self._helpers.prefetch()}({s.buffer.name} + {self._values.index(s.offset)});")
+            self._line(
+                f"{self._helpers.prefetch()}({s.buffer.name} + {self._values.index(s.offset)}, {int(s.changed)});"
+            )
 
     def _store_words(self, s: ir.StoreWords) -> None:
         at = f"(__global {_PACKED} *){s.buffer.name} + {self._values.index(s.at)}"
