@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import mdhnp
-from benchmarks.problem import Array, Call, Problem, random, torch_peer
+from benchmarks.problem import Array, Call, Problem, compiled, random, torch_peer
 
 __all__ = ["FUSIONS", "Fusion"]
 
@@ -75,7 +75,7 @@ class Fusion:
         return lambda: jax.tree.map(np.asarray, jax.block_until_ready(function(*given)))
 
     def _compiled(self, torch: Any, t: Callable[[Array], Any]) -> Call:
-        function = torch.compile(lambda *given: self.text(torch, *given))
+        function = compiled(torch, lambda *given: self.text(torch, *given))
         given = [t(a) for a in self.arrays]
         return lambda: function(*given)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problem import Array, Call, Problem, random, torch_peer
+from benchmarks.problem import Array, Call, Problem, compiled, random, torch_peer
 from mdhnp import skeletons
 
 __all__ = ["around", "mean_of", "relaxed"]
@@ -80,14 +80,14 @@ def relaxed(steps: int, *extents: int) -> Problem:
         given = jax.numpy.asarray(cells)
         return lambda: np.asarray(jax.block_until_ready(function(given)))
 
-    def compiled(torch: Any, t: Any) -> Call:
+    def by_torch(torch: Any, t: Any) -> Call:
         def one(state: Any) -> Any:
             first, *others = neighbours(torch.nn.functional.pad(state, (1, 1) * rank))
             for other in others:
                 first = first + other
             return first * weight
 
-        function, given = torch.compile(one), t(cells)
+        function, given = compiled(torch, one), t(cells)
 
         def call() -> Any:
             state = given
@@ -99,7 +99,7 @@ def relaxed(steps: int, *extents: int) -> Problem:
 
     peers = {
         "NumPy": numpy, "ours, step by step": lambda: one_by_one, "Numba prange": numba, "jax.jit": jitted,
-        "torch.compile": torch_peer(compiled),
+        "torch.compile": torch_peer(by_torch),
     }  # fmt: skip
     return Problem(
         lambda: whole(cells), peers, cells.nbytes, cells.nbytes, steps * len(offsets) * cells.size, tolerance=1e-4

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.system import cores
 
-__all__ = ["Array", "Call", "Case", "Problem", "random", "torch_peer"]
+__all__ = ["Array", "Call", "Case", "Problem", "compiled", "random", "torch_peer"]
 
 Array = npt.NDArray[Any]
 Call = Callable[[], Any]
@@ -73,3 +73,13 @@ def torch_peer(make: Callable[[Any, Callable[[Array], Any]], Call], alone: bool 
         return make(torch, torch.from_numpy)
 
     return peer
+
+
+def compiled(torch: Any, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Give what PyTorch's compiler makes of a function, which is to run before the next one is compiled.
+
+    It compiles one line of a program for eight functions only, and runs others as they are.
+    """
+    torch.compiler.reset()
+    found: Callable[..., Any] = torch.compile(function, **options)
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import problem
 from benchmarks.problem import Array, Call
 
 __all__ = ["Peer", "Problem", "by_cupy", "by_torch", "compiled", "operands"]
@@ -112,7 +113,6 @@ def compiled(text: Callable[..., Any]) -> Peer:
     """Give what PyTorch's compiler makes of a function of its module and tensors."""
 
     def make(torch: Any, *tensors: Any) -> Call:
-        torch._dynamo.reset()  # which compiles one line of a program for so many functions only
-        return partial(torch.compile(lambda *given: text(torch, *given), dynamic=False), *tensors)
+        return partial(problem.compiled(torch, lambda *given: text(torch, *given), dynamic=False), *tensors)
 
     return Peer("torch", make)
