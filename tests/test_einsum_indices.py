@@ -130,14 +130,14 @@ def test_values_that_are_refused(device: Device) -> None:
     table, at = np.ones((7, 5)), np.zeros(9, int)
     at[4] = 7
     with pytest.raises(
-        IndexError, match=r"einsum: operand1: index 7 at position \(4,\) .* axis 0 of operand0, which has 7"
+        IndexError, match=r"einsum: operand 1: index 7 at position \(4,\) .* axis 0 of operand 0, which has 7"
     ):
         mdhnp.einsum("jk,j[i]->ik", table, at)
     with pytest.raises(
-        IndexError, match=r"einsum: operand0: index 7 at position \(4,\) .* axis 1 of result, which has 7"
+        IndexError, match=r"einsum: operand 0: index 7 at position \(4,\) .* axis 1 of result, which has 7"
     ):
         mdhnp.einsum("s[i],ik->ks", at, np.ones((9, 2)), extents={"s": 7})
-    with pytest.raises(TypeError, match="operand1: indices must be integers, not float64"):
+    with pytest.raises(TypeError, match="operand 1: indices must be integers, not float64"):
         mdhnp.einsum("jk,j[i]->ik", table, at * 1.0)
     with pytest.raises(TypeError, match=r"has indices, which numpy\.einsum does not take"):
         mdhnp.einsum("jk,j[i]->ik", table.astype(np.longdouble), at)

@@ -178,6 +178,8 @@ BAD = [
     ("moveaxis", (A, 0.5, 1), {}, "source must be"),
     ("swapaxes", (A, 0, "a"), {}, "axis2 must be"),
     ("diff", (A,), {"n": 0.5}, "n must be"),
+    ("sort", (A, -1, "best"), {}, "kind must be"),
+    ("argsort", (A,), {"kind": 3}, "kind must be"),
     ("eye", (0.5,), {}, "n_rows must be"),
     ("zeros", ((2, 0.5),), {}, "shape must be"),
     ("reshape", (A, 0.5), {}, "shape must be"),

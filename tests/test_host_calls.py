@@ -24,7 +24,9 @@ HOLED = np.array([[2.0, np.nan, -0.0, 0.0], [np.inf, 1.0, np.nan, -np.inf]])
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "sort": lambda m, x: m.sort(x(HOLED), axis=0),
     "sort, integers": lambda m, x: m.sort(x(N)),
+    "sort, kind": lambda m, x: m.sort(x(N), -1, "quicksort"),
     "argsort": lambda m, x: m.argsort(x(HOLED), axis=1, stable=True),
+    "argsort, kind": lambda m, x: m.argsort(x(HOLED), axis=1, kind="mergesort"),
     "searchsorted": lambda m, x: m.searchsorted(x(np.sort(N)), x(N), side="right"),
     "searchsorted, sorter": lambda m, x: m.searchsorted(x(N), 2, sorter=x(np.argsort(N))),
     "nonzero": lambda m, x: m.nonzero(x(A > 0.5)),
@@ -51,7 +53,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 #: NumPy's only.
 NUMPYS: dict[str, Callable[[Any], Any]] = {
-    "sort, kind": lambda x: np.sort(x(N), kind="stable"),
+    "sort, kind, NumPy's": lambda x: np.sort(x(N), kind="stable"),
     "median, out": lambda x: np.median(x(A), 0, x(np.zeros(3, np.float32))),
     "nanquantile": lambda x: np.nanquantile(x(HOLED[:, :2]), [0.25, 0.5]),
     "lexsort": lambda x: np.lexsort((x(N), x(N[::-1].copy()))),
@@ -67,7 +69,7 @@ NUMPYS: dict[str, Callable[[Any], Any]] = {
     "fft.ifftshift": lambda x: np.fft.ifftshift(x(A)),
     "searchsorted, longdouble": lambda x: np.searchsorted(x(np.sort(N)), [np.longdouble(1)]),
     "method sort": lambda x: _sorted(x(N.copy())),
-    "method argsort": lambda x: x(A).argsort(0),
+    "method argsort": lambda x: x(A).argsort(0, "stable"),
     "method nonzero": lambda x: x(N).nonzero(),
     "method searchsorted": lambda x: x(np.sort(N)).searchsorted(2),
     "method repeat": lambda x: x(A).repeat(2, 1),
@@ -75,7 +77,7 @@ NUMPYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _sorted(x: Any) -> Any:
-    x.sort()
+    x.sort(-1, "heapsort")
     return x
 
 

@@ -140,6 +140,7 @@ def learner(function: Callable[..., Any]) -> Callable[..., Any]:
         recipes: dict[Hashable, Recipe | Literal[False]],
         kind: Hashable,
         given: tuple[Any, ...],
+        /,
         *args: Any,
         **kwargs: Any,
     ) -> Any:

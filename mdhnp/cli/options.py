@@ -66,8 +66,8 @@ def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, 
 def _shapes(subscripts: str, extents: Mapping[str, int]) -> list[Shape]:
     """Shapes of an einsum's operands from the extents of its indices."""
     terms = ["".join(term.split()) for term in subscripts.partition("->")[0].split(",")]
-    if any("..." in term for term in terms):
-        raise click.UsageError("--extents cannot say what '...' stands for; give a --shape for each operand")
+    if unsaid := [term for term in terms if "..." in term or "[" in term]:
+        raise click.UsageError(f"--extents cannot say what {unsaid[0]!r} stands for; give a --shape for each operand")
     labels = set("".join(terms))
     for problem, wrong in (("lacks", labels - set(extents)), ("has more than the einsum:", set(extents) - labels)):
         if wrong:

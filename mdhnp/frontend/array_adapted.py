@@ -38,7 +38,7 @@ def _ordered(name: str) -> Callable[..., Any]:
 
     def function(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
         a, axis = (a.ravel(), -1) if axis is None else (a, axis)
-        return getattr(package(), name)(a, axis, stable=bool(stable) or kind in ("stable", "mergesort"))
+        return getattr(package(), name)(a, axis, kind, stable=bool(stable))
 
     return function
 

@@ -107,7 +107,7 @@ class _Methods:
         """Return the products of all elements up to each one, as :meth:`cumsum` gives sums."""
         return package().cumulative_prod(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
-    def sort(self: Any, axis: int = -1, *, stable: bool = False) -> None:
+    def sort(self: Any, axis: int = -1, kind: Any = None, *, stable: bool = False) -> None:
         """Put the elements in order along an axis, in place; see :func:`mdhnp.sort`.
 
         Examples
@@ -118,7 +118,7 @@ class _Methods:
         >>> a.tolist()
         [1, 2, 3]
         """
-        self[...] = package().sort(self, axis, stable=stable)
+        self[...] = package().sort(self, axis, kind, stable=stable)
 
     def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """Give a view of what lies where two axes' indices are the same, or `offset` apart.

@@ -306,7 +306,7 @@ def indexed_product(
     axes = _Axes(read, output, arrays)
     accesses = [axes.access(n) for n in range(len(arrays))]
     each = zip(read.order, arrays, accesses, strict=True)
-    inputs = tuple([array_view(f"operand{n}", a, (access,)) for n, a, access in each])
+    inputs = tuple([array_view(f"operand {n}", a, (access,)) for n, a, access in each])
     every = [v.dtype for v in inputs]
     shape = tuple([axes.sizes[label] for label in output])
     out = tuple([axes.index(label, n) for label, n in zip(output, shape, strict=True)])

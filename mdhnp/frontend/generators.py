@@ -18,6 +18,7 @@ from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import by_host, of_views
 from mdhnp.frontend.array_adapted import on_host
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
+from mdhnp.frontend.manipulation import broadcast_to
 from mdhnp.frontend.map_reduce import Arrays, operand, pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import public, repeatable
@@ -87,9 +88,9 @@ def _like(what: str, example: str) -> Callable[[Public], Public]:
     """Document a function that gives an array like another one."""
     return repeatable(
         f"Give a new array of an array's shape, {what}.",
-        x="Array: The other one.",
+        x="array_like: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
-        device="str, int or Device, optional: Where to; by default where `x` is.",
+        device="str, int or Device, optional: Where to; by default where `x` is, else the default device.",
         returns="Array: New, of the shape of `x`.",
         raises=SHAPED,
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
@@ -97,9 +98,10 @@ def _like(what: str, example: str) -> Callable[[Public], Public]:
 
 
 def _of_shape(
-    make: Callable[..., Array], made: Callable[..., Any], x: Array, dtype: Any, device: Any, *value: Any
+    make: Callable[..., Array], made: Callable[..., Any], x: Any, dtype: Any, device: Any, *value: Any
 ) -> Array:
     """Make an array of another one's shape: by what makes Arrays, or, where that one is the host's, ndarrays."""
+    x = operand(x)
     wanted = checked_type(x.dtype if dtype is None else dtype)
     if type(x) is Array and not x.device.own_memory and (device is None or device is x.device):
         return of_views(lambda view: made(view.shape, wanted, *value), x, reads=True)
@@ -107,24 +109,26 @@ def _of_shape(
 
 
 @_like("whatever values are in memory", "mdhnp.empty_like(x).shape\n(2,)")
-def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+def empty_like(x: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return _of_shape(empty, transfer.new, x, dtype, device)
 
 
 @_like("with one value everywhere", "mdhnp.full_like(x, 7).numpy()\narray([7, 7])")
-def full_like(x: Array, /, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+def full_like(x: Any, /, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     if isinstance(fill_value, Array):
-        return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+        x = operand(x)
+        where = device_for(device, fill_value if isinstance(x, np.ndarray) else x)
+        return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=where)
     return _of_shape(full, _filled, x, dtype, device, fill_value)
 
 
 @_like("of zeros", "mdhnp.zeros_like(x).numpy()\narray([0, 0])")
-def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+def zeros_like(x: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return _of_shape(zeros, np.zeros, x, dtype, device)
 
 
 @_like("of ones", "mdhnp.ones_like(x).numpy()\narray([1, 1])")
-def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+def ones_like(x: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return full_like(x, 1, dtype=dtype, device=device)
 
 
@@ -236,16 +240,17 @@ def _triangle(name: str, zeros: str, example: str) -> Callable[..., Any]:
     @public(
         f"Give the matrices of a stack with zeros {zeros} a diagonal, as ``numpy.{name}`` does.",
         name=name,
-        x="array_like: Of shape (..., n, m).",
+        x="array_like: Of shape (..., n, m), or (n,): each row of a matrix (n, n).",
         k=_DIAGONAL,
-        returns="Array or ndarray: New, of the shape of `x`.",
-        raises={"ValueError": "If there are fewer than two axes."},
+        returns="Array or ndarray: New, of that shape.",
+        raises={"ValueError": "If there are no axes."},
         example=f'>>> mdhnp.{name}(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n{example}',
     )
     def function(x: Any, /, *, k: int = 0) -> Any:
         x = operand(x)
-        if x.ndim < 2:
-            raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
+        if not x.ndim:
+            raise ValueError("x has no axes, a matrix has two or more")
+        x = broadcast_to(x, x.shape * 2) if x.ndim == 1 else x
         if not isinstance(x, Array):
             return by_numpy(x, whole(k))
         if not x.device.own_memory:

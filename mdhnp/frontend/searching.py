@@ -27,9 +27,10 @@ __all__ = [
 _ordering = partial(
     repeatable,
     axis="int: Along which axis.",
+    kind='str, optional: "stable" or "mergesort" as ``stable=True``, "quicksort" or "heapsort" as ``stable=False``.',
     descending="bool: Whether the largest come first, and then NaN before them; else NaN are last.",
     stable="bool: Whether elements that are equal stay in their order.",
-    raises={"numpy.exceptions.AxisError": NO_AXIS},
+    raises={"numpy.exceptions.AxisError": NO_AXIS, "ValueError": "If `kind` is none of those."},
 )
 _ORDERED = f"Real numbers on devices with memory of their own are put in order by kernels. Of others: {ON_HOST}"
 _SIZE = f"How many there are depends on values. {_ORDERED}"
@@ -41,8 +42,8 @@ _SIZE = f"How many there are depends on values. {_ORDERED}"
     notes=f"Floats are sorted sooner with ``stable=False``, which may exchange 0.0 and -0.0. {_ORDERED}",
     example=">>> mdhnp.sort(np.array([3, 1, 2]), descending=True)\narray([3, 2, 1])",
 )
-def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
-    x = _array(x)
+def sort(x: Any, /, axis: int = -1, kind: Any = None, *, descending: bool = False, stable: bool = True) -> Any:
+    x, stable = _array(x), _is_stable(kind, stable)
     turned = descending and stable and x.dtype.kind not in "biu"  # so that equal ones, as zeros, stay in their order
     x = flip(x, axis=axis) if turned else x
     if ordering.has_kernels(x) and x.ndim:
@@ -59,12 +60,23 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     notes=_ORDERED,
     example=">>> mdhnp.argsort(np.array([3, 1, 2]))\narray([1, 2, 0])",
 )
-def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
-    x = _array(x)
+def argsort(x: Any, /, axis: int = -1, kind: Any = None, *, descending: bool = False, stable: bool = True) -> Any:
+    x, stable = _array(x), _is_stable(kind, stable)
     if not descending:
         return _order(x, axis, stable)
     backwards = _order(flip(x, axis=axis), axis, stable)  # so that equal ones stay in their order
     return x.shape[axis] - 1 - flip(backwards, axis=axis)
+
+
+def _is_stable(kind: Any, stable: bool) -> bool:
+    """Say whether equal elements stay in their order: as a kind of NumPy's does, which it reads the first letter of."""
+    if kind is None:
+        return stable
+    if not isinstance(kind, str):
+        raise TypeError(f"kind must be str, not {kind!r}")
+    if kind[:1].lower() not in {*"qhms"}:
+        raise ValueError(f"kind must be quicksort, heapsort, mergesort or stable, not {kind!r}")
+    return kind[0] in "msMS"
 
 
 def _order(x: Any, axis: int, stable: bool) -> Any:
