@@ -108,7 +108,7 @@ _BINARY = {
     "remainder": ("biuf", "Give what division leaves over, of the second one's sign.", "[7, -7]", "4", "[3, 1]"),
     "subtract": ("biufc", "Subtract; not both booleans.", "[1.0, 2.0]", "3", "[-2., -1.]"),
 }  # fmt: skip
-#: NumPy's other names.
+#: NumPy's other names, by which functions are called in errors, too.
 _ALSO = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "bitwise_not": "bitwise_invert", "conjugate": "conj",
@@ -119,11 +119,14 @@ _ALSO = {
 __all__ = ["clip", "imag", "pow", "power", "real", "round", "where"]
 __all__.extend(_UNARY | _BINARY | _ALSO)
 
-_made: dict[str, Callable[..., Array]] = {name: unary(name, *row) for name, row in _UNARY.items()}
-_made |= {name: binary(name, *row) for name, row in _BINARY.items()}
+_names = {name: name for name in _UNARY | _BINARY} | _ALSO
+_made: dict[str, Callable[..., Array]] = {
+    name: unary(name, *_UNARY[known]) if known in _UNARY else binary(name, *_BINARY[known])
+    for name, known in _names.items()
+}
 for _name, _method in AT.items():
     _made[_name].at = _method  # type: ignore[attr-defined]
-globals().update(_made | {other: _made[name] for other, name in _ALSO.items()})
+globals().update(_made)
 
 
 def _clip(*x: Any) -> Any:
@@ -252,30 +255,35 @@ _square = Elementwise("square", "iufc")
 _SQUARED = {int: "iufc", float: "fc"}
 
 
-@repeatable(
-    "Raise to powers.",
-    x1=operand_of("biufc"),
-    x2=operand_of("biufc"),
-    returns="Array: New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand. "
-    "Integers to negative integers that are elements of an Array are rounded toward 0: nobody reads those to refuse "
-    "them.",
-    raises={
-        "TypeError": "If neither is an Array, or one is of another type.",
-        "ValueError": f"{APART[:-1]}; if `x1` is of integers and `x2` a number or an ndarray with a negative integer.",
-    },
-    example=">>> x = mdhnp.asarray([1.0, 3.0])\n>>> mdhnp.pow(x, 2).numpy()\narray([1., 9.])",
-)
-def pow(x1: Any, x2: Any, /) -> Array:
-    x2 = np.asarray(x2) if isinstance(x2, list | tuple) else x2
-    # NumPy's float64 is a float, too, and has a type of its own.
-    if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
-        return call(_square.what, (x1,))
-    if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array):
-        negative: Any = x2 < 0
-        negative = negative if type(negative) is bool else np.any(negative)
-        if negative and np.result_type(x1.dtype, x2).kind == "i":
-            raise ValueError("integers to negative powers are no integers; convert x1 to floats")
-    return _power(x1, x2)
+def _powers(name: str) -> Callable[[Any, Any], Array]:
+
+    @repeatable(
+        "Raise to powers.",
+        x1=operand_of("biufc"),
+        x2=operand_of("biufc"),
+        returns="Array: New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other "
+        "operand. Integers to negative integers that are elements of an Array are rounded toward 0: nobody reads those "
+        "to refuse them.",
+        raises={
+            "TypeError": "If neither is an Array, or one is of another type.",
+            "ValueError": f"{APART[:-1]}; if `x1` is of integers and `x2` a number or an ndarray with a negative one.",
+        },
+        example=f">>> x = mdhnp.asarray([1.0, 3.0])\n>>> mdhnp.{name}(x, 2).numpy()\narray([1., 9.])",
+        name=name,
+    )
+    def function(x1: Any, x2: Any, /) -> Array:
+        x2 = np.asarray(x2) if isinstance(x2, list | tuple) else x2
+        # NumPy's float64 is a float, too, and has a type of its own.
+        if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
+            return call(_square.what, (x1,))
+        if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array):
+            negative: Any = x2 < 0
+            negative = negative if type(negative) is bool else np.any(negative)
+            if negative and np.result_type(x1.dtype, x2).kind == "i":
+                raise ValueError("integers to negative powers are no integers; convert x1 to floats")
+        return _power(x1, x2)
+
+    return function
 
 
-power = pow
+pow, power = _powers("pow"), _powers("power")
