@@ -285,6 +285,9 @@ OUT: dict[str, tuple[Any, Callable[..., Any]]] = {
     "ndarrays": (((4, 6), "f4"), lambda a, b, c: np.add(A, 1, out=c)),
     "sum": (((6,), "f4"), lambda a, b, c: np.sum(a, axis=0, out=c)),
     "sum, position": (((6,), "f4"), lambda a, b, c: np.sum(a, 0, None, c)),
+    "method sum": (((6,), "f4"), lambda a, b, c: a.sum(0, out=c)),
+    "method max": (((4,), "f4"), lambda a, b, c: a.max(axis=1, out=c)),
+    "method round": (((4, 6), "f4"), lambda a, b, c: a.round(1, out=c)),
     "add.reduce": (((6,), "f4"), lambda a, b, c: np.add.reduce(a, out=c)),
     "concatenate": (((8, 6), "f4"), lambda a, b, c: np.concatenate([a, b.T], out=c)),
     "clip": (((4, 6), "f4"), lambda a, b, c: np.clip(a, 2, 3, out=c)),
@@ -319,6 +322,7 @@ def test_copyto(where: Device) -> None:
     [
         (lambda a: np.add(a, 1, out=np.zeros((4, 6))), "add: out must be an Array.*not ndarray"),
         (lambda a: np.matmul(a, B, out=np.zeros((4, 4))), "matmul: out must be an Array.*not ndarray"),
+        (lambda a: a.sum(out=np.zeros(())), "sum: out must be an Array.*not ndarray"),
         (lambda a: np.sum(a, out=np.zeros(())), "sum: out must be an Array.*not ndarray"),
         (lambda a: operator.iadd(A.copy(), a), "add: out must be an Array.*not ndarray"),
         (lambda a: np.copyto(A.copy(), a), "copyto: dst must be an Array"),

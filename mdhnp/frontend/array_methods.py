@@ -71,7 +71,8 @@ def _unary(name: str) -> Callable[..., Any]:
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
-        return getattr(package(), name)(self, *others, **options)
+        place: Any = package() if options.get("out") is None else np  # NumPy's functions put results of ours there
+        return getattr(place, name)(self, *others, **options)
 
     return _told(name, method)
 
