@@ -90,6 +90,7 @@ class Core:
     copied: tuple[float, float, float] = (0.2, 1.0, 1.5)
     scalar_store: float = 4.0  # cycles to store a result that is computed without vectors
     scattered: float = 6.0  # cycles to load or store an element that the first-level cache does not keep
+    translated: float = 17.0  # cycles more to store one of a tile's results that lie in so many pages as `pages` says
     border: float = 12.0  # cycles to read a vector of neighbours that may lie outside of the array
     crossing: float = 2.0  # loads that one counts for that may lie across two cache lines
     # What was not measured is 0. Cycles to read a line again whose place in a set others took; part of a tile's further
@@ -121,7 +122,9 @@ class Core:
 #: What is evicted, reloaded, broken and crossing was fitted to stencils: a Gaussian of 4096 x 4096 takes 0.6, Jacobi's
 #: of 256^3 0.8 of the time. By 10 bytes a cycle of vectors apart instead of 16 products copy columns that
 #: they read in place before: those of 300 to 1000 took 0.52 to 0.99 of the time, of 64 or fewer terms 0.81 to 1.16.
-_AVX2 = Core(followed=16, apart_l2=10.0, pages=192, crossing=1.5, evicted=16.0, reloaded=1.0, broken=5e-7)
+_AVX2 = Core(
+    translated=0.0, followed=16, apart_l2=10.0, pages=192, crossing=1.5, evicted=16.0, reloaded=1.0, broken=5e-7
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,8 @@ def _visit(c: Tiling) -> Floats:
     lines = elements / np.minimum(row, c.core.line / itemsize)
     alone = np.where(lines * c.core.line > c.caps.l1 / 4, c.core.scattered * lines / elements, 0.0)
     scattered = np.where(c.clashing(c.core.page, itemsize), c.core.scattered, np.maximum(0.5, alone)) * c.width
-    vector_stores = lanes * np.where(contiguous, 1.0, scattered)
+    translated = _apart(c, c.pt, access.h.outputs[0], access.output_strides) >= c.core.pages
+    vector_stores = lanes * np.where(contiguous, 1.0, scattered + c.core.translated * c.width * translated)
     scalar_stores = elements * (2 + np.where(c.width > 1, 1.2 * (1 + np.log2(c.width)), 0.0))
     stores = np.where(c.vectors_along(access.kept), vector_stores, scalar_stores)
     passes = product(c.tiles, access.combined)
@@ -281,7 +282,7 @@ def _seconds_moving(c: Tiling) -> tuple[Floats, Floats]:
             again = again * product(c.wg, set(range(access.h.rank)) - access.depends[n])
         run = _run(c, access.strides[n], access.depends[n], c.core.row_end / view.dtype.itemsize)
         run = np.where(c.packed[:, n], run, np.minimum(run, _followed(c, n)))
-        pages = _apart(c, view, access.strides[n]) > c.core.pages
+        pages = _apart(c, c.lt, view, access.strides[n]) > c.core.pages
         waste = _waste(c, run * view.dtype.itemsize, size, np.where(pages, 2.0 * c.core.gap, c.core.gap))
         moving = size * again * waste / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
         copied += np.where(_is_straight(c, n) & (size > caps.l2), moving, 0.0)
@@ -296,10 +297,9 @@ def _seconds_moving(c: Tiling) -> tuple[Floats, Floats]:
     for view in access.h.outputs:
         size = view.span_bytes
         times = passes if size > caps.l2 // 2 else np.ones(len(total))
-        run = _run(c, access.output_strides, access.kept, c.core.result_end / view.dtype.itemsize)
-        run = run * view.dtype.itemsize
+        run = view.dtype.itemsize * _run(c, access.output_strides, access.kept, c.core.result_end / view.dtype.itemsize)
         # Prefetchers gain something in long runs only, as long as they can follow.
-        lost = (run >= c.core.gap) & (_apart(c, view, access.output_strides) > c.core.followed)
+        lost = (run >= c.core.gap) & (_apart(c, c.lt, view, access.output_strides) > c.core.followed)
         waste = _waste(c, run, size, np.where(lost, c.core.gap, c.core.line))
         clashing = c.clashing(caps.l2 // c.core.ways, view.dtype.itemsize)
         waste = np.where(clashing, c.core.clash * c.core.line / view.dtype.itemsize, waste)
@@ -357,9 +357,9 @@ def _waste(c: Tiling, run: Floats, size: int, gap: Floats | float) -> Floats:
     return 1 + gap / run if size > c.caps.l2 else np.maximum(1.0, c.core.line / run)
 
 
-def _apart(c: Tiling, view: View, strides: Sequence[int]) -> Floats:
-    """Rows of a local tile each of which lies in another page."""
-    return product(c.lt, (d for d, stride in enumerate(strides) if abs(stride) * view.dtype.itemsize >= c.core.page))
+def _apart(c: Tiling, tile: Floats, view: View, strides: Sequence[int]) -> Floats:
+    """Rows of a local or private tile each of which lies in another page."""
+    return product(tile, (d for d, stride in enumerate(strides) if abs(stride) * view.dtype.itemsize >= c.core.page))
 
 
 def _followed(c: Tiling, n: int) -> Floats:
