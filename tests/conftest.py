@@ -5,8 +5,9 @@ count once. `--device SUBSTRING` keeps those whose runtime, platform or name con
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
 
 A plain run takes a part of the tests, the same one each time and on each machine, since names decide. Of a test's cases
-so many are drawn as `drawn` says, and each runs on one device if it takes one, as often as `SHARES` says; of those
-marked as `whole` every case runs, and every device gets one of them at least. A test that takes no device finds the
+so many are drawn as `drawn` says, and each runs on one device if it takes one, as often as `SHARES` says; of tests
+marked as `whole`, and of files that are named on the command line, every case runs, and every device gets one of a
+test's at least. A test that takes no device finds the
 runtime first that its name draws, as often as `SHARES` says; GPUs come before the CPU's, unless `--device` is given.
 With `--long` each case runs on each device, each test that takes none runs once for each, which it finds first, and
 those marked as slow run, too.
@@ -22,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from math import ceil, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -75,13 +77,19 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
         left = {item for item in items if item.get_closest_marker("slow")}
-        left |= _left_out([item for item in items if item not in left], config.getoption("--device"))
+        left |= _left_out([item for item in items if item not in left], config)
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 
 
-def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
+def is_named(path: Path, config: pytest.Config) -> bool:
+    """Whether a file of tests is named on the command line."""
+    return any([(config.invocation_params.dir / arg.partition("::")[0]) == path for arg in config.args])
+
+
+def _left_out(items: list[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
     """Give the cases that are not drawn, and those drawn on devices other than theirs."""
+    substring = config.getoption("--device")
     tests = defaultdict[str, defaultdict[str, dict[str, pytest.Item]]](lambda: defaultdict(dict))
     for item in items:
         called = getattr(item, "callspec", None)
@@ -98,8 +106,9 @@ def _left_out(items: list[pytest.Item], substring: str) -> set[pytest.Item]:
     for test, cases in tests.items():
         found = next(iter(cases.values()))
         one, takes_device, enough = next(iter(found.values())), "" not in found, len(cases) >= len(found)
-        whole = one.get_closest_marker("whole")
+        named = is_named(one.path, config)
         for place, case in enumerate(sorted(cases, key=mixed)):
+            whole = named or next(iter(cases[case].values())).get_closest_marker("whole")
             if not whole and place >= drawn(len(cases)):
                 left |= {*cases[case].values()}
             elif takes_device and (enough or not whole):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from arrays import close, filled, same
-from separate import alternating
+from separate import alternating, separate
 
 import mdhnp
 from mdhnp.runtime.devices import Device
@@ -64,6 +64,25 @@ def test_lists_are_read_in_each_call(device: Device) -> None:
     for n in range(4):
         given[1] = n
         same(a - given, np.array([-2, 2 - n]))
+
+
+def test_lists_with_operators_of_their_own_compute_by_these(device: Device) -> None:
+    class Own(list[int]):
+        __array_ufunc__ = None
+
+        def __radd__(self, other: Any) -> str:
+            return "own"
+
+    assert mdhnp.asarray([1, 2], device=device) + Own([3, 4]) == "own"
+
+
+def test_no_list_has_arrays_copied_from_a_device(device: Device) -> None:
+    apart, here = mdhnp.asarray([1, 2], device=separate(device)), mdhnp.asarray([3, 4], device=device)
+    for listed in ([apart[0], apart[1]], [[1, 2], apart]):
+        for compute in (operator.add, operator.pow):
+            with pytest.raises(ValueError, match="takes no list of Arrays in a device's own memory"):
+                compute(here, listed)
+    same(operator.add(here, [here[0], here[1]]), np.array([6, 8]))
 
 
 def change_in_place(name: str) -> None:

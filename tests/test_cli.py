@@ -220,7 +220,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("tune ...j,jk --extents j=3,k=4", "'...j'"),
         ("tune j[i],jk->ik --extents i=2,j=3,k=4", "'j[i]'"),
         ("tune dot --shape 9 --shape 9 --budget 0", "'--budget'"),
-        ("tune dot --shape 9 --shape 9 --budget nan", "budget: takes a positive number of seconds, not nan"),
+        ("tune dot --shape 9 --shape 9 --budget nan", "Invalid value for '--budget': nan is not in the range x>0"),
         ("tune dot --shape 9 --shape 9 --device nowhere", "no OpenCL device fits 'nowhere'"),
         ("explain dot --shape 1000000000000x1000000000 --shape 9", "array is too big"),
         ("demo --device nowhere", "no OpenCL device fits 'nowhere'"),

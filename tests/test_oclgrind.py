@@ -55,7 +55,8 @@ def report(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 @pytest.mark.parametrize(
     "name",
     [
-        *KERNELS,
+        *(name for name in KERNELS if name != "gemm_prefetched"),
+        pytest.param("gemm_prefetched", marks=pytest.mark.whole),  # with an option of Oclgrind's own
         *TEXTS,
         *(f"random {n}" for n in range(RANDOM)),
         *(f"{kind} {n}" for kind in ("chain", "rows", "stream") for n in range(CHAINS)),
@@ -66,6 +67,7 @@ def test_nothing_is_found(report: Report, name: str) -> None:
     assert report[name]["right"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -30,7 +30,7 @@ from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 #: Leading axes of queries, and of keys and values; queries, keys, features, features of values.
 SHAPES = {
-    "whole tiles": ((), (), 64, 64, 8, 16), "one short tile": ((), (), 64, 37, 16, 8),
+    "whole tiles": ((), (), 64, 64, 8, 16), "one short tile": ((), (), 70, 37, 16, 8),
     "heads": ((2,), (2,), 40, 50, 8, 8), "shared keys": ((2, 2), (2, 1), 17, 65, 16, 24),
     "one sequence": ((1, 2), (1, 1), 40, 37, 8, 8),
 }  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import DTYPES
-from conftest import drawn, mixed
+from conftest import drawn, is_named, mixed
 from random_functions import Picker, Seeded
 from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
@@ -319,7 +319,10 @@ def _case(line: str) -> str:
 
 
 def _compare(file: str, lines: Callable[[Taken], Iterator[Line]], request: pytest.FixtureRequest) -> None:
-    """Compare the lines of the cases that their names draw, with `--long` of all; those that are written are all."""
+    """Compare the lines of the cases that their names draw; of all with `--long`, or where this file is named.
+
+    Those that are written are all.
+    """
     path, folder = GOLDEN / file, request.config.getoption("--write-texts")
     if request.config.getoption("--update-golden") or folder:
         found = list(lines(bool))
@@ -332,7 +335,8 @@ def _compare(file: str, lines: Callable[[Taken], Iterator[Line]], request: pytes
         return
     before = path.read_text(encoding="utf-8").splitlines()
     cases = sorted({_case(line) for line in before}, key=mixed)
-    taken: Taken = bool if request.config.getoption("--long") else {*cases[: drawn(len(cases))]}.__contains__
+    whole = request.config.getoption("--long") or is_named(request.path, request.config)
+    taken: Taken = bool if whole else {*cases[: drawn(len(cases))]}.__contains__
     pairs = zip_longest((f"{name}: {kept}" for name, kept, _ in lines(taken)), [x for x in before if taken(_case(x))])
     changed = list(islice(((now, was) for now, was in pairs if now != was), _SHOWN))
     assert not changed, f"{file}: changed, and perhaps more; --update-golden writes all anew"

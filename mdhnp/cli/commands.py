@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from statistics import quantiles
 from types import FrameType
@@ -133,12 +134,20 @@ def prepare(case: "Case", device: mdhnp.Device) -> None:
         click.echo(str(each))
 
 
+def _number(_: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse what no range leaves out, as it compares with nothing."""
+    if isnan(value):
+        raise click.BadParameter("nan is not in the range x>0", param=parameter)
+    return value
+
+
 @click.command()
 @takes_case
 @click.option(
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
+    callback=_number,
     show_default=True,
     help="Seconds for each kernel of the call, once its default schedule was measured.",
 )
@@ -171,8 +180,6 @@ def tune(
             found = mdhnp.tune(case.ours, budget=budget, evaluations=evaluations, seed=seed)
         except KeyboardInterrupt:
             pass  # before the first measurement of a kernel
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
         except RuntimeError as error:
             raise click.ClickException(str(error)) from error
     click.echo(f"{case.call}, {case.data}, on {device.name} ({device.runtime})")

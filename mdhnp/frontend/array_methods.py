@@ -24,13 +24,13 @@ from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
-#: What an operator takes beside pyopencl's arrays; what of that is an ndarray or a number.
-_OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, list, tuple)
-_PLAIN = _OPERANDS[1:-2]
+#: An ndarray or a number.
+_PLAIN = (np.ndarray, np.generic, int, float, complex)
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, _OPERANDS) or is_array(x)
+    """Whether an operator takes it; what is made of lists and tuples may have operators of its own."""
+    return isinstance(x, (Array, *_PLAIN)) or type(x) in (list, tuple) or is_array(x)
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:

@@ -16,7 +16,7 @@ from mdhnp.calls import call
 from mdhnp.calls.arrays import of_views
 from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
+from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary, unlisted
 from mdhnp.frontend.public import repeatable
 from mdhnp.frontend.scatter import AT
 from mdhnp.frontend.searching import nonzero
@@ -272,7 +272,7 @@ def _powers(name: str) -> Callable[[Any, Any], Array]:
         name=name,
     )
     def function(x1: Any, x2: Any, /) -> Array:
-        x2 = np.asarray(x2) if isinstance(x2, list | tuple) else x2
+        x2 = unlisted(x2)
         # NumPy's float64 is a float, too, and has a type of its own.
         if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
             return call(_square.what, (x1,))

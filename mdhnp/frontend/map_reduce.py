@@ -5,11 +5,10 @@ not know devices.
 """
 
 import string
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from math import prod
 from operator import index as whole
-from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -57,8 +56,8 @@ def convert(given: np.dtype[Any], wanted: np.dtype[Any]) -> Function:
 
 def operand(x: Any) -> Any:
     """Give something with axes: what has any, or an ndarray."""
-    if isinstance(x, GeneratorType):  # of which NumPy makes one object
-        raise TypeError("takes arrays, lists and numbers, no generator; give a list of what it yields")
+    if isinstance(x, Iterator):  # of which NumPy makes one object
+        raise TypeError("takes arrays, lists and numbers, no iterator; give a list of what it yields")
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 

@@ -89,7 +89,7 @@ class Elementwise:
         key = tuple([x.dtype if type(x) is Array else type(x) for x in operands])
         wanted = self._numbers.get(key)
         if wanted is None:
-            operands = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in operands])
+            operands = tuple([unlisted(x) for x in operands])
             wanted = self._types_of_numbers(operands)
             if not any([isinstance(x, np.ndarray) or is_array(x) for x in operands]):  # whose types the key lacks
                 self._numbers[key] = wanted
@@ -120,6 +120,21 @@ class Elementwise:
         if observe.learning and type(number) is Array and number.dtype == dtype:
             observe.lifted(x, number)
         return number
+
+
+def unlisted(x: Any) -> Any:
+    """Give an ndarray of a list or tuple, else what is given; ValueError where Arrays in it are on a device alone."""
+    if not isinstance(x, list | tuple):
+        return x
+    if any([_is_apart(each) for each in x]):
+        raise ValueError("takes no list of Arrays in a device's own memory; use mdhnp.stack")
+    return np.asarray(x)
+
+
+def _is_apart(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any([_is_apart(each) for each in x])
+    return type(x) is Array and x.device.own_memory
 
 
 def _type(n: int, x: Any) -> Any:

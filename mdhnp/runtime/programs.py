@@ -79,7 +79,7 @@ def build_options(device: Device) -> str:
     the device can. Warnings are for authors of kernels, and PoCL would print their number.
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    simulated = " -DPREFETCH(p)=" if device.runtime == "oclgrind" else ""  # which does not know that instruction
+    simulated = " -DPREFETCH(p,w)=" if device.runtime == "oclgrind" else ""  # which does not know that instruction
     return "-cl-std=CL1.2 -w" + (" -cl-fp32-correctly-rounded-divide-sqrt" if exact else "") + simulated
 
 

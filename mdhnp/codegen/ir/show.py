@@ -52,7 +52,7 @@ def _line(s: st.Stmt) -> str:
         case st.Publish():
             return "publish to matrix instructions"
         case st.Prefetch():
-            return f"prefetch {s.buffer.name}[{s.offset}]"
+            return f"prefetch {s.buffer.name}[{s.offset}]{', to be changed' if s.changed else ''}"
         case st.Comment():
             return f"# {s.text}"
         case st.Commit():
