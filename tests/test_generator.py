@@ -62,7 +62,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
 
 @pytest.mark.whole
 def test_every_schedule_gives_the_definition_s_result(device: Device) -> None:
-    @share(device, 150)
+    @share(device, 100)
     @given(programs())
     def check_one(drawn: tuple[Case, Program]) -> None:
         one, program = drawn

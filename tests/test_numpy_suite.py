@@ -45,11 +45,11 @@ UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_
 #: Others compute what opt_einsum's tests do, or an inner product of every type.
 SLOW = {
     "test_compare_blas", "test_compare_blas_greek", "test_complex", "test_edge_cases", "test_random_cases",
-    "test_inner_product_with_various_contiguities",
+    "test_inner_product_with_various_contiguities", "test_3d_tensor",
 } | {
     f"test_einsum_sums_{t}"
     for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
-              "float32", "float64", "cfloat128")
+              "float64", "cfloat64", "cfloat128")
 }  # fmt: skip
 #: Who finds opt_einsum's paths; of the others `--long` runs tests, too: whoever found it, a path is pairs of operands.
 PATHS = ("greedy", "optimal")
