@@ -7,10 +7,9 @@ no device at all, or none that fits, is an error. Oclgrind, a simulator, is neve
 A plain run takes a part of the tests, the same one each time and on each machine, since names decide. Of a test's cases
 so many are drawn as `drawn` says, and each runs on one device if it takes one, as often as `SHARES` says; of tests
 marked as `whole`, and of files that are named on the command line, every case runs, and every device gets one of a
-test's at least. A test that takes no device finds the
-runtime first that its name draws, as often as `SHARES` says; GPUs come before the CPU's, unless `--device` is given.
-With `--long` each case runs on each device, each test that takes none runs once for each, which it finds first, and
-those marked as slow run, too.
+test's at least. A test that takes no device finds the runtime first that its name draws, as often as `SHARES` says;
+GPUs come before the CPU's, unless `--device` is given. With `--long` each case runs on each device, each test that
+takes none runs once for each, which it finds first, and those marked as slow run, too.
 """
 
 from __future__ import annotations

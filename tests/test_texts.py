@@ -4,9 +4,9 @@ The golden texts of `test_golden.py` are read; these are too many for that. `tex
 hundred random MDHs with random schedules: hashes of the texts, what the cost models say of the schedules, and what
 becomes of them with other numbers and on parts of the arrays; and a line for each operation of scalar functions.
 `defaults.txt` has the default schedules of named and of random MDHs on several devices. A plain run compares some of
-the cases, ``--long`` all. After an intended change write both anew with ``--update-golden``. To see what changed, write
-all texts into a folder before and after, ``pytest tests/test_texts.py --write-texts DIR``, and compare the folders.
-Needs no device.
+the cases, ``--long``, or one that names this file, all. After an intended change write both anew with
+``--update-golden``. To see what changed, write all texts into a folder before and after,
+``pytest tests/test_texts.py --write-texts DIR``, and compare the folders. Needs no device.
 """
 
 from __future__ import annotations

@@ -82,10 +82,11 @@ def emit_tiles(c: Context) -> None:
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
     with step_loops(c):
-        if not any(map(c.walks, inner)):
+        walked = any(map(c.walks, inner))
+        if not walked:
             prefetch(c)
         shared = c.chunks > 1 if c.fixed else c.reduced_items > 1
-        per_tile = c.s.combine_on == "local" and (shared or any(map(c.walks, inner)))
+        per_tile = c.s.combine_on == "local" and (shared or walked)
         total = reduce.declare(c, "acc")
         lost = reduce.declare_lost(c, total, _compensated(c) if per_tile else ())
         watched = watch(c) if c.s.atom else None

@@ -24,13 +24,14 @@ from mdhnp.frontend.public import repeatable
 
 __all__: list[str] = []
 
-#: An ndarray or a number.
+#: An ndarray or a number; what an operator takes beside lists, tuples and pyopencl's arrays.
 _PLAIN = (np.ndarray, np.generic, int, float, complex)
+_OPERANDS = (Array, *_PLAIN)
 
 
 def _is_operand(x: Any) -> bool:
     """Whether an operator takes it; what is made of lists and tuples may have operators of its own."""
-    return isinstance(x, (Array, *_PLAIN)) or type(x) in (list, tuple) or is_array(x)
+    return isinstance(x, _OPERANDS) or type(x) in (list, tuple) or is_array(x)
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:

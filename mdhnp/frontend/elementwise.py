@@ -256,6 +256,7 @@ _SQUARED = {int: "iufc", float: "fc"}
 
 
 def _powers(name: str) -> Callable[[Any, Any], Array]:
+    """Make the function that raises to powers, by one of its names."""
 
     @repeatable(
         "Raise to powers.",
